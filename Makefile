@@ -1,0 +1,38 @@
+PYTHON ?= python3
+BIN := .venv/bin
+DATA := $(abspath ../shared/data)
+ifneq ($(wildcard $(DATA)),)
+export ZOFW_DATA ?= $(DATA)
+endif
+
+.PHONY: demo test test-slow lint bench docs clean
+
+demo: .venv/demo.stamp
+	$(BIN)/python -m zofw.lab demo
+
+test: lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=95
+
+test-slow: .venv/dev.stamp
+	$(BIN)/python -m pytest -m slow
+
+lint: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/dev.stamp
+	$(BIN)/python -m benchmarks.run
+
+.venv/demo.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[cli,plot,frame,report,data]'
+	touch $@
+
+.venv/dev.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	touch $@ .venv/demo.stamp
+
+clean:
+	rm -rf .venv build dist .coverage* .mypy_cache .ruff_cache

@@ -1,0 +1,113 @@
+"""Zeroth-order Frank-Wolfe: minimise a finite sum of black-box functions over a convex set, counting every query.
+
+>>> import numpy as np, zofw
+>>> f = zofw.problems.BlackBox(lambda x: float(np.sum((x - 1) ** 2)), dim=10)
+>>> result = zofw.minimize(f, zofw.L1Ball(2.0), method="zo-fw", budget=5_000, rng=0)
+>>> result.nfev <= 5_000
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from zofw import problems
+from zofw.algorithms import ZOFW, ZOSFW, ZSFWDVR
+from zofw.algorithms import methods as _methods
+from zofw.core import Answer, Batch, EvaluationError, Purpose, Query, Stencil
+from zofw.directions import Coordinate, Explicit, Gaussian, Orthogonal, Rademacher, Sphere
+from zofw.directions import laws as _laws
+from zofw.run import BudgetError, FileError, Result, Session, Status, Trace, minimize
+from zofw.sets import (
+    SETS,
+    Birkhoff,
+    Box,
+    CappedSimplex,
+    ConvexHull,
+    GroupBall,
+    KSparse,
+    L1Ball,
+    L2Ball,
+    LinfBall,
+    LpBall,
+    NuclearBall,
+    Polytope,
+    Product,
+    Simplex,
+    Spectraplex,
+    check_set,
+)
+
+__version__ = "0.1.0"
+
+logging.getLogger("zofw").addHandler(logging.NullHandler())
+
+
+def methods() -> Mapping[str, type[Any]]:
+    """Registered methods: name → class of settings."""
+    return _methods
+
+
+def sets() -> Mapping[str, type[Any]]:
+    """Registered sets: name → class."""
+    return SETS
+
+
+def laws() -> Mapping[str, type[Any]]:
+    """Registered laws of directions: name → class."""
+    return _laws
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("data", "targets", "lab"):
+        return importlib.import_module(f"zofw.{name}")
+    raise AttributeError(f"module 'zofw' has no attribute {name!r}")
+
+
+__all__ = [
+    "ZOFW",
+    "ZOSFW",
+    "ZSFWDVR",
+    "Answer",
+    "Batch",
+    "Birkhoff",
+    "Box",
+    "BudgetError",
+    "CappedSimplex",
+    "ConvexHull",
+    "Coordinate",
+    "EvaluationError",
+    "Explicit",
+    "FileError",
+    "Gaussian",
+    "GroupBall",
+    "KSparse",
+    "L1Ball",
+    "L2Ball",
+    "LinfBall",
+    "LpBall",
+    "NuclearBall",
+    "Orthogonal",
+    "Polytope",
+    "Product",
+    "Purpose",
+    "Query",
+    "Rademacher",
+    "Result",
+    "Session",
+    "Simplex",
+    "Spectraplex",
+    "Sphere",
+    "Status",
+    "Stencil",
+    "Trace",
+    "check_set",
+    "laws",
+    "methods",
+    "minimize",
+    "problems",
+    "sets",
+]

@@ -1,0 +1,34 @@
+"""Methods: one paper, one file, one line of the registry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zofw.algorithms.auto import choose
+from zofw.algorithms.registry import methods
+from zofw.algorithms.zo_fw import ZOFW
+from zofw.algorithms.zo_sfw import ZOSFW
+from zofw.algorithms.zsfw_dvr import ZSFWDVR
+from zofw.core import Task
+
+
+def as_algorithm(method: Any, task: Task) -> tuple[Any, dict[str, str]]:
+    """A name or a settings object as resolved, checked settings, with the reasons of what was derived."""
+    reasons = {}
+    if isinstance(method, str) and method == "auto":
+        method, reasons["method"] = choose(task)
+    elif isinstance(method, str):
+        method = methods[method]()
+    if not all(callable(getattr(method, name, None)) for name in ("init", "step")):
+        raise TypeError(
+            f"method should be a registered name or a settings object with init and step; got {method!r}."
+        )
+    if hasattr(method, "resolve"):
+        method, derived = method.resolve(task)
+        reasons |= derived
+    if hasattr(method, "check"):
+        method.check(task)
+    return method, reasons
+
+
+__all__ = ["ZOFW", "ZOSFW", "ZSFWDVR", "as_algorithm", "methods"]

@@ -1,0 +1,208 @@
+"""Frank-Wolfe with exact gradients: a FIRST-ORDER reference, not a zeroth-order method.
+
+    for t = 0, 1, …:
+        g_t = ∇f(x_t)
+        s_t = argmin over s in X of ⟨s, g_t⟩            gap_t = ⟨g_t, x_t − s_t⟩ ≥ f(x_t) − min f for convex f
+        a_t = argmax over the active atoms a of ⟨a, g_t⟩  (away and pairwise only)
+        vanilla:   d_t = s_t − x_t, γ_max = 1
+        away:      the steeper of s_t − x_t with γ_max = 1 and x_t − a_t with γ_max = w_a/(1 − w_a)
+        pairwise:  d_t = s_t − a_t, γ_max = w_a
+        x_{t+1} = x_t + γ_t d_t, γ_t in [0, γ_max] by the step rule
+
+It reads ∇f, asks no query, and is here so that diagnosis has a value f(x*) with a certificate beside it. x_t is kept as
+a convex combination of atoms (x_0 is the first of them); it is formed anew from the weights every ``REFORM`` steps, so
+that rounding does not accumulate.
+
+References
+----------
+M. Frank, P. Wolfe, An algorithm for quadratic programming, Naval Research Logistics Quarterly 3, 1956.
+M. Jaggi, Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML 2013.
+S. Lacoste-Julien, M. Jaggi, On the global linear convergence of Frank-Wolfe optimization variants, NeurIPS 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zofw.algorithms import settings
+from zofw.algorithms.registry import methods
+from zofw.atoms import Atom, Dense
+from zofw.core import Array, Step, Task
+from zofw.schedules import Schedule, as_schedule, open_loop
+
+REFORM = 50  # iterations between two formations of x from its atoms
+
+Gradient = Callable[[Array], Array]
+
+
+class StepRule(Protocol):
+    """How far to go from x along d, at most ``most``; ``slope`` is ⟨∇f(x), d⟩ < 0."""
+
+    def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float: ...
+    def check(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class OpenLoop:
+    """γ_t from a schedule, 2/(t + 2) by default."""
+
+    step_size: float | Schedule = open_loop()
+
+    def check(self) -> None:
+        settings.step_sizes(as_schedule(self.step_size))
+
+    def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float:
+        return min(most, as_schedule(self.step_size)(t))
+
+
+@dataclass(frozen=True)
+class ShortStep:
+    """The minimiser −⟨g, d⟩/(L‖d‖²) of the quadratic upper bound, for L-smooth f."""
+
+    L: float
+
+    def check(self) -> None:
+        settings.positive("L", self.L)
+
+    def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float:
+        return min(most, -slope / (self.L * float(d @ d)))
+
+
+@dataclass(frozen=True)
+class LineSearch:
+    """A zero of γ ↦ ⟨∇f(x + γd), d⟩ by regula falsi with Illinois halving: the exact minimiser for convex f.
+
+    Parameters
+    ----------
+    tol
+        Stop when the slope is at most ``tol`` times the slope at x. Slopes, unlike values, stay accurate near x*.
+    """
+
+    tol: float = 1e-2
+
+    def check(self) -> None:
+        settings.fraction("tol", self.tol)
+
+    def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float:
+        low, at_low, high, at_high = 0.0, slope, most, float(gradient(x + most * d) @ d)
+        if at_high <= 0.0:
+            return most
+        for _ in range(60):
+            gamma = low + (high - low) * at_low / (at_low - at_high)
+            now = float(gradient(x + gamma * d) @ d)
+            if abs(now) <= -self.tol * slope or not low < gamma < high:
+                return gamma
+            if now < 0.0:
+                low, at_low, at_high = gamma, now, at_high / 2.0
+            else:
+                high, at_high, at_low = gamma, now, at_low / 2.0
+        return low
+
+
+@methods.register("frank-wolfe")
+@dataclass(frozen=True)
+class FrankWolfe:
+    """Settings of the first-order reference. No queries; one gradient and one LMO call an iteration.
+
+    A line search takes a few more gradients. ``info["gap"]`` is the certificate: for convex f it bounds f(x_t) − min f.
+
+    Parameters
+    ----------
+    variant
+        ``"vanilla"``, or ``"away"`` or ``"pairwise"`` steps, which converge linearly on polytopes.
+    step_rule
+        :class:`OpenLoop`, :class:`ShortStep` or :class:`LineSearch`.
+    """
+
+    variant: Literal["vanilla", "away", "pairwise"] = "vanilla"
+    step_rule: StepRule = LineSearch()
+
+    name: ClassVar[str] = "frank-wolfe"
+    first_order: ClassVar[bool] = True
+
+    @dataclass(frozen=True)
+    class State:
+        """x_t, and the atoms and weights whose combination it is (neither is kept by the vanilla variant)."""
+
+        t: int
+        x: Array
+        atoms: tuple[Atom, ...]
+        weights: Array
+
+    def check(self, task: Task) -> None:
+        settings.choice("variant", self.variant, ("vanilla", "away", "pairwise"))
+        self.step_rule.check()
+        _gradient(task)
+
+    def init(self, task: Task, x0: Array) -> State:
+        return self.State(0, x0, (Dense(x0),), np.ones(1))
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        yield from ()
+        gradient, t, x, atoms, w = _gradient(task), state.t, state.x, state.atoms, state.weights
+        g = gradient(x)
+        s = task.lmo(g)
+        gap = float(g @ x) - s.dot(g)
+        if self.variant == "vanilla":
+            gamma, d = self._gamma(gradient, t, x, g, s.dense() - x, 1.0)
+            return self.State(t + 1, x + gamma * d, atoms, w), {"gap": gap, "gamma": gamma}
+        heights = np.array([a.dot(g) for a in atoms])
+        i = int(np.argmax(heights))
+        if self.variant == "pairwise":
+            gamma, d = self._gamma(gradient, t, x, g, s.dense() - atoms[i].dense(), most := float(w[i]))
+            keep, gain, loss = 1.0, gamma, gamma
+        elif len(atoms) == 1 or gap >= heights[i] - float(g @ x):
+            gamma, d = self._gamma(gradient, t, x, g, s.dense() - x, most := 1.0)
+            keep, gain, loss = 1.0 - gamma, gamma, 0.0
+        else:
+            gamma, d = self._gamma(gradient, t, x, g, x - atoms[i].dense(), most := float(w[i] / (1.0 - w[i])))
+            keep, gain, loss = 1.0 + gamma, 0.0, gamma
+        w = keep * w
+        w[i] = 0.0 if loss and gamma == most else w[i] - loss
+        atoms, w = _with(atoms, w, s, gain, heights == s.dot(g))
+        x = _combine(atoms, w) if (t + 1) % REFORM == 0 else x + gamma * d
+        return self.State(t + 1, x, atoms, w), {"gap": gap, "gamma": gamma, "active": float(len(atoms))}
+
+    def _gamma(
+        self, gradient: Gradient, t: int, x: Array, g: Array, d: Array, most: float
+    ) -> tuple[float, Array]:
+        """The step along d, 0 where rounding has left no descent, and d."""
+        slope = float(g @ d)
+        return (self.step_rule(gradient, t, x, d, slope, most) if slope < 0.0 else 0.0), d
+
+
+def _gradient(task: Task) -> Gradient:
+    if task.gradient is None:
+        raise ValueError(
+            "frank-wolfe is a first-order reference method and reads ∇f; this problem has no gradient. Give one, "
+            "or take a zeroth-order method such as zo-fw."
+        )
+    return task.gradient
+
+
+def _with(
+    atoms: tuple[Atom, ...], w: Array, s: Atom, gain: float, candidates: NDArray[np.bool_]
+) -> tuple[tuple[Atom, ...], Array]:
+    """The active set after s has gained weight and atoms without weight have left; the weights sum to one."""
+    key = s.key()
+    place = next((j for j in np.flatnonzero(candidates) if atoms[j].key() == key), None)
+    if place is None:
+        atoms, w = (*atoms, s), np.append(w, gain)
+    else:
+        w[place] += gain
+    left = tuple(a for a, weight in zip(atoms, w, strict=True) if weight > 0.0)
+    w = w[w > 0.0]
+    return left, w / w.sum()
+
+
+def _combine(atoms: tuple[Atom, ...], w: Array) -> Array:
+    """Σ w_i a_i."""
+    x = np.zeros(atoms[0].dim)
+    for a, weight in zip(atoms, w, strict=True):
+        a.add_to(x, float(weight))
+    return x

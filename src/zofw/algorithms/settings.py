@@ -1,0 +1,60 @@
+"""Settings: refusing bad ones with a sentence, and deriving the ones left open."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeVar
+
+from zofw.schedules import Schedule
+
+AUTO: Any = None  # a setting that ``resolve`` derives from the task
+
+A = TypeVar("A")
+
+
+def whole(name: str, value: int, least: int = 1) -> None:
+    """A whole number of at least ``least``."""
+    if isinstance(value, bool) or int(value) != value or value < least:
+        raise ValueError(f"{name} should be a whole number of at least {least}; got {value!r}.")
+
+
+def fraction(name: str, value: float) -> None:
+    """A number in (0, 1]."""
+    if not 0.0 < value <= 1.0:
+        raise ValueError(f"{name} should lie in (0, 1]; got {value!r}.")
+
+
+def positive(name: str, value: float) -> None:
+    """A finite number above 0."""
+    if not 0.0 < value < float("inf"):
+        raise ValueError(f"{name} should be a positive number; got {value!r}.")
+
+
+def step_sizes(schedule: Schedule) -> None:
+    """Steps in (0, 1], tried at the start and far out: beyond 1 the iterate leaves the set."""
+    for t in (0, 1, 2, 10, 1000, 10**6):
+        gamma = schedule(t)
+        if not 0.0 < gamma <= 1.0:
+            raise ValueError(
+                f"step_size should lie in (0, 1], or x leaves the set; {schedule!r} gives {gamma!r} at t = {t}."
+            )
+
+
+def radii(schedule: Schedule) -> None:
+    """Positive radii, tried at the start and far out."""
+    for t in (0, 1, 10**6):
+        positive(f"radius at t = {t}", schedule(t))
+
+
+def fill(algorithm: A, **derived: tuple[Any, str]) -> tuple[A, dict[str, str]]:
+    """Replace settings left at None by (value, reason); returns the settings and the reasons that were used."""
+    chosen = {name: pair for name, pair in derived.items() if getattr(algorithm, name) is None}
+    settings: Any = algorithm
+    filled: A = dataclasses.replace(settings, **{name: value for name, (value, _) in chosen.items()})
+    return filled, {name: f"{value!r}: {reason}" for name, (value, reason) in chosen.items()}
+
+
+def choice(name: str, value: Any, options: tuple[Any, ...]) -> None:
+    """One of the options."""
+    if value not in options:
+        raise ValueError(f"{name} should be one of {', '.join(map(str, options))}; got {value!r}.")

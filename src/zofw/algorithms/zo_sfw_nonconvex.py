@@ -1,0 +1,75 @@
+"""ZO-SFW for non-convex sums: averaged I-RDSA estimates and a constant step.
+
+    for t = 0, …, T − 1:
+        ĝ_t     = mean over m Gaussian z_j of [F(x_t + c_t z_j; S_t) − F(x_t; S_t)]/c_t · z_j
+        g_t     = (1 − ρ_t) g_{t−1} + ρ_t ĝ_t,  g_{−1} = 0
+        s_t     = argmin over s in X of ⟨s, g_t⟩
+        x_{t+1} = (1 − γ) x_t + γ s_t,          γ = T^{−3/4}
+
+It is Algorithm 2 of the same paper, run with another step; that is how it is written here. The paper returns x_T.
+
+References
+----------
+A. K. Sahu, M. Zaheer, S. Kar, Towards gradient free and projection free stochastic optimization, AISTATS 2019,
+Algorithm 3.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zofw.algorithms import settings
+from zofw.algorithms.horizon import constant_step, horizon
+from zofw.algorithms.registry import methods
+from zofw.algorithms.settings import AUTO
+from zofw.algorithms.zo_sfw import ZOSFW
+from zofw.core import Array, Step, Task
+from zofw.schedules import Constant, Schedule
+
+
+@methods.register("zo-sfw-nonconvex")
+@dataclass(frozen=True)
+class ZOSFWNonconvex:
+    """Settings of non-convex ZO-SFW. Queries: |S|(b + 1) an iteration; one LMO call.
+
+    Parameters
+    ----------
+    averaged
+        Batch, directions, averaging and radius: the settings of Algorithm 2, whose own step size is not used.
+    step_size
+        γ; by default T^{−3/4} for the T iterations that the limits pay, or (t + 1)^{−3/4} where there is no limit.
+    """
+
+    averaged: ZOSFW = ZOSFW()
+    step_size: float | Schedule = AUTO
+
+    name: ClassVar[str] = "zo-sfw-nonconvex"
+
+    @classmethod
+    def paper(cls, dim: int, iterations: int, *, directions: int = 1, batch_size: int = 1) -> ZOSFWNonconvex:
+        """Algorithm 3's constants: γ = T^{−3/4}, and I-RDSA's ρ_t and c_t."""
+        averaged = ZOSFW.paper("i-rdsa", dim, directions=directions, batch_size=batch_size)
+        return cls(averaged, Constant(iterations**-0.75))
+
+    def resolve(self, task: Task) -> tuple[ZOSFWNonconvex, dict[str, str]]:
+        averaged, reasons = self.averaged.resolve(task)
+        one = averaged.batch_size * (averaged.directions + 1)
+        filled, more = settings.fill(self, step_size=constant_step(horizon(task, one), 0.75))
+        return dataclasses.replace(filled, averaged=averaged), reasons | more
+
+    def _algorithm_2(self) -> ZOSFW:
+        """Algorithm 2 with this step."""
+        return dataclasses.replace(self.averaged, step_size=self.step_size)
+
+    def check(self, task: Task) -> None:
+        self._algorithm_2().check(task)
+
+    def init(self, task: Task, x0: Array) -> ZOSFW.State:
+        return self._algorithm_2().init(task, x0)
+
+    def step(self, task: Task, state: ZOSFW.State, rng: np.random.Generator) -> Step:
+        return self._algorithm_2().step(task, state, rng)

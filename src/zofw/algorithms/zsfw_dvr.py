@@ -1,0 +1,209 @@
+"""ZSFW-DVR: zeroth-order stochastic Frank-Wolfe with double variance reduction.
+
+    g_0 = ∇̂f(x_0, U_0, μ_0)
+    for t = 0, 1, …:
+        s_t     = argmin over s in X of ⟨s, g_t⟩
+        x_{t+1} = x_t + γ_t (s_t − x_t)
+        with probability p (refresh: all n components, sketched memory)
+            g_{t+1} = g_t + U(Δf(x_{t+1}) − Uᵀg_t)/(d + b + 1)
+        otherwise (difference: batch S drawn with replacement, the same U and S at both points)
+            g_{t+1} = g_t + (1/b) U(Δf_S(x_{t+1}) − Δf_S(x_t))
+
+with U a fresh d×b matrix and Δ the central differences along its columns, of radius μ_{t+1}. The estimate of an
+iteration is made at its beginning, so that no query is spent on an estimate that nothing uses.
+
+Departures, all confined to the constructors of the paper's schedules: the experiments' lr/(t + 1) is capped at 1, and
+Theorem 1's μ_t is divided by L̂, without which it is no length and does not give the theorem's constant 22.
+
+References
+----------
+H. Ye, Y. Huang, H. Di, X. Chang, An enhanced zeroth-order stochastic Frank-Wolfe framework for constrained finite-sum
+optimization, arXiv:2501.07201, 2025, Algorithm 1, Theorems 1 and 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from zofw.algorithms import settings
+from zofw.algorithms.horizon import Scaled
+from zofw.algorithms.registry import methods
+from zofw.algorithms.settings import AUTO
+from zofw.core import Answer, Array, Directions, Law, Purpose, Query, Stencil, Step, Task
+from zofw.differences import slopes
+from zofw.directions import Gaussian, basis
+from zofw.estimators import fresh, refine, refine_step, spider
+from zofw.schedules import Constant, Power, Schedule, Stich, as_schedule, open_loop
+
+
+@methods.register("zsfw-dvr")
+@dataclass(frozen=True)
+class ZSFWDVR:
+    """Settings of ZSFW-DVR.
+
+    Queries: 2nb for g_0 and for a refresh, 4|S|b for a difference, that is 2b(pn + 2(1 − p)|S|) on average; n(b + 1)
+    and 2|S|(b + 1) with forward differences. One LMO call an iteration.
+
+    Parameters
+    ----------
+    batch_size, directions
+        |S| and b; ⌈√n⌉ and ⌈√d⌉ by default.
+    refresh_probability
+        p; |S|/n by default, with which refreshes cost half of what differences cost.
+    step_size, radius
+        γ_t and μ_t: numbers or schedules.
+    law
+        Law of the directions; its own constants replace d + b + 1 and 1/b.
+    initial
+        g_0: ``"paper"`` the plain estimate from b directions, whose relative error is √((d + 1)/b); ``"shrunk"`` one
+        refresh from g = 0, the same vertex with an error below 1; ``"coordinate"`` all d coordinates, 2nd queries;
+        ``"zero"`` nothing, so that the first step goes to the vertex that the set's oracle returns for 0.
+    stencil
+        CENTRAL as in the paper, or FORWARD at about half the price: its remainder obeys the bound of Lemma 1 too, so
+        the theorems hold as they stand.
+    """
+
+    batch_size: int = AUTO
+    directions: int = AUTO
+    refresh_probability: float = AUTO
+    step_size: float | Schedule = open_loop(2.0, 200.0)
+    radius: float | Schedule = 1e-4
+    law: Law = Gaussian()
+    initial: Literal["paper", "shrunk", "coordinate", "zero"] = "shrunk"
+    stencil: Stencil = Stencil.CENTRAL
+
+    name: ClassVar[str] = "zsfw-dvr"
+
+    @dataclass(frozen=True)
+    class State:
+        """x_t, the point before it, and the estimate made at that point (None before g_0)."""
+
+        t: int
+        x: Array
+        before: Array
+        g: Array | None = None
+
+    @classmethod
+    def paper(
+        cls,
+        batch_size: int,
+        directions: int,
+        refresh_probability: float,
+        lr: float,
+        *,
+        constant: bool = False,
+        **other: Any,
+    ) -> ZSFWDVR:
+        """The experiments' settings: γ_t = lr/(t + 1) (logistic, robust) or lr (attacks), plain g_0, Gaussian U.
+
+        Departure: lr/(t + 1) is capped at 1, without which lr > 1 leaves the set at t = 0.
+        """
+        step = Constant(lr) if constant else Power(lr, 1.0, cap=1.0)
+        return cls(batch_size, directions, refresh_probability, step, initial="paper", **other)
+
+    @classmethod
+    def convex(
+        cls,
+        dim: int,
+        diameter: float,
+        *,
+        batch_size: int,
+        directions: int,
+        refresh_probability: float,
+        iterations: int,
+        L: float,
+        L_hat: float,
+        least_radius: float = 0.0,
+    ) -> ZSFWDVR:
+        """Theorem 1's schedules for T iterations, L-smooth f, L̂-smooth f_i and a set of diameter R.
+
+        γ_t = pb/(8D) for t < ⌈T/2⌉ or T ≤ 8D/(pb), then 2/(16D/(pb) + t − ⌈T/2⌉), D = d + b + 1; and
+        μ_t = √(p/|S| + 4pL²/L̂²) R γ_t/(d + 6)^{3/2}, which in large dimension lies below rounding: ``least_radius``
+        replaces smaller values. Where the recursion of g wants μ_{t+1} ≤ c γ_t, μ_{t+1} = c γ_{t+1} serves, for γ never
+        grows.
+        """
+        p, b, S, T, D = refresh_probability, directions, batch_size, iterations, dim + directions + 1
+        first = p * b / (8 * D)
+        gamma = Constant(first) if T <= 1 / first else Stich(first, math.ceil(T / 2))
+        factor = math.sqrt(p / S + 4 * p * L**2 / L_hat**2) * diameter / (dim + 6) ** 1.5
+        return cls(S, b, p, gamma, Scaled(gamma, factor, least_radius), initial="paper")
+
+    @classmethod
+    def nonconvex(
+        cls,
+        dim: int,
+        diameter: float,
+        *,
+        batch_size: int,
+        directions: int,
+        refresh_probability: float,
+        iterations: int,
+        least_radius: float = 0.0,
+    ) -> ZSFWDVR:
+        """Theorem 2's schedules for T iterations: γ = 1/√T, μ = R√(p/(|S|(d + 6)³T)).
+
+        The μ of the paper's Lemma on the variance is another one; its proof uses this.
+        """
+        p, S, T = refresh_probability, batch_size, iterations
+        mu = max(least_radius, diameter * math.sqrt(p / (S * (dim + 6) ** 3 * T)))
+        return cls(S, directions, p, Constant(1 / math.sqrt(T)), mu, initial="paper")
+
+    def resolve(self, task: Task) -> tuple[ZSFWDVR, dict[str, str]]:
+        S = self.batch_size or math.ceil(math.sqrt(task.n))
+        return settings.fill(
+            self,
+            batch_size=(S, "ceil(sqrt(n)) components in a difference"),
+            directions=(math.ceil(math.sqrt(task.dim)), "ceil(sqrt(d)) directions"),
+            refresh_probability=(min(1.0, S / task.n), "batch_size/n, as in the paper's second corollary"),
+        )
+
+    def check(self, task: Task) -> None:
+        settings.whole("batch_size", self.batch_size)
+        settings.whole("directions", self.directions)
+        self.law.check(task.dim, self.directions)
+        settings.fraction("refresh_probability", self.refresh_probability)
+        settings.step_sizes(as_schedule(self.step_size))
+        settings.radii(as_schedule(self.radius))
+        settings.choice("initial", self.initial, ("paper", "shrunk", "coordinate", "zero"))
+        settings.choice("stencil", self.stencil, (Stencil.CENTRAL, Stencil.FORWARD))
+
+    def init(self, task: Task, x0: Array) -> State:
+        return self.State(0, x0, x0)
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        t, x, d, b = state.t, state.x, task.dim, self.directions
+        gamma, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        U = self.law.draw(rng, d, b)
+        refresh = state.g is None or rng.random() < self.refresh_probability
+        if state.g is None:
+            g = yield from self._start(task, x, U, mu)
+        elif refresh:
+            query = Query(x, task.all, U, mu, self.stencil, Purpose.REFRESH)
+            c = slopes(query, (yield query))[0]
+            g = refine(state.g, U, c, refine_step(self.law, U))
+        else:
+            S = task.sample(rng, self.batch_size)
+            query = Query(np.stack([x, state.before]), S, U, mu, self.stencil)
+            new, old = slopes(query, (yield query))
+            g = spider(state.g, U, new, old, self.law.scale(d, b))
+        s = task.lmo(g)
+        gap = float(g @ x) - s.dot(g)
+        return self.State(t + 1, s.move(x, gamma), x, g), {"gap": gap, "gamma": gamma, "refresh": float(refresh)}
+
+    def _start(self, task: Task, x: Array, U: Directions, mu: float) -> Generator[Query, Answer, Array]:
+        """g_0."""
+        nothing = np.zeros(task.dim)
+        if self.initial == "zero":
+            return nothing
+        if self.initial == "coordinate":
+            U = basis(task.dim)
+        query = Query(x, task.all, U, mu, self.stencil, Purpose.REFRESH)
+        c = slopes(query, (yield query))[0]
+        if self.initial == "shrunk":
+            return refine(nothing, U, c, refine_step(self.law, U))
+        return fresh(U, c, 1.0 if self.initial == "coordinate" else self.law.scale(task.dim, self.directions))

@@ -1,0 +1,267 @@
+r"""Atoms: the vertices an oracle returns, in the form that makes a step cost what it must.
+
+A Frank-Wolfe step is :math:`x \leftarrow x + \gamma (s - x)`. When the vertex :math:`s` is sparse or of rank one, that is
+one scaled copy of :math:`x` and a correction on a few entries (or one rank-one update), never a dense vertex first.
+
+Every atom is immutable, holds only arrays, numbers and other atoms, and compares by value *within its own form*: a
+`Dense` and a `Sparse` atom of the same vector are different atoms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import accumulate
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Atom", "Blocks", "Dense", "RankOne", "Sparse", "as_atom", "by_value", "digest"]
+
+Array = NDArray[np.float64]
+T = TypeVar("T")
+
+CHUNK = 1 << 16  # entries of the temporary of a rank-one update
+
+
+def digest(value: object) -> bytes:
+    """Sixteen bytes that name a value: equal for equal values, whatever the process that asks.
+
+    Parameters
+    ----------
+    value
+        A number, a string, None, an array, a tuple of values, or a dataclass of values.
+    """
+    if isinstance(value, np.ndarray):
+        head = f"{value.dtype.str}{value.shape}".encode()
+        body = np.ascontiguousarray(value).tobytes()
+    elif isinstance(value, tuple):
+        head, body = b"tuple", b"".join(map(digest, value))
+    elif is_dataclass(value):
+        head = type(value).__name__.encode()
+        body = digest(tuple(getattr(value, f.name) for f in fields(value) if f.compare))
+    else:
+        head, body = type(value).__name__.encode(), repr(value).encode()
+    return hashlib.blake2b(head + b"\0" + body, digest_size=16).digest()
+
+
+def by_value(cls: type[T]) -> type[T]:
+    """Give a frozen dataclass with array fields its ``==`` and ``hash`` by value."""
+
+    def equal(self: object, other: object) -> bool:
+        return type(self) is type(other) and digest(self) == digest(other)
+
+    def hashed(self: object) -> int:
+        return hash(digest(self))
+
+    for name, method in (("__eq__", equal), ("__hash__", hashed)):
+        setattr(cls, name, method)
+    return cls
+
+
+def _frozen(owner: str, name: str, value: ArrayLike) -> Array:
+    """A read-only float64 copy with -0.0 turned into 0.0, so that equal atoms have equal bytes."""
+    array: Array = np.add(np.asarray(value, dtype=np.float64), 0.0)
+    if array.ndim != 1:
+        raise ValueError(f"{owner}: {name} must be one-dimensional, but has shape {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{owner}: {name} has NaN or infinite entries; an atom is a point of a bounded set.")
+    array.setflags(write=False)
+    return array
+
+
+@runtime_checkable
+class Atom(Protocol):
+    """What a step needs to know of a vertex s."""
+
+    @property
+    def dim(self) -> int:
+        """Length of s."""
+
+    def dot(self, g: Array) -> float:
+        """The inner product ⟨g, s⟩ with a flat g of length dim."""
+
+    def add_to(self, out: Array, weight: float) -> None:
+        """Add weight·s to the flat contiguous array out, in place."""
+
+    def dense(self) -> Array:
+        """The vertex as a fresh array of shape (dim,)."""
+
+    def move(self, x: Array, gamma: float) -> Array:
+        """A fresh x + gamma (s − x)."""
+
+    def key(self) -> bytes:
+        """A short hashable name: equal atoms have equal keys."""
+
+
+class _Steps:
+    """What every atom derives from `add_to`."""
+
+    def dense(self: Atom) -> Array:
+        """The vertex as a fresh array of shape (dim,)."""
+        out = np.zeros(self.dim)
+        self.add_to(out, 1.0)
+        return out
+
+    def move(self: Atom, x: Array, gamma: float) -> Array:
+        """A fresh (1 − gamma) x + gamma s; the vertex itself, exactly, for gamma = 1."""
+        if np.shape(x) != (self.dim,):
+            raise ValueError(
+                f"An atom of dimension {self.dim} cannot move a point of shape {np.shape(x)}; flatten the point first."
+            )
+        if gamma == 1.0:
+            return self.dense()
+        out: Array = np.multiply(x, 1.0 - gamma, dtype=np.float64)
+        self.add_to(out, gamma)
+        return out
+
+    def key(self) -> bytes:
+        """A short hashable name: equal atoms have equal keys."""
+        return digest(self)
+
+
+@by_value
+@dataclass(frozen=True, eq=False)
+class Dense(_Steps):
+    """A vertex with no structure.
+
+    Parameters
+    ----------
+    vector
+        The vertex, shape (dim,); copied.
+    """
+
+    vector: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "vector", _frozen("Dense", "vector", self.vector))
+
+    @property
+    def dim(self) -> int:
+        return self.vector.size
+
+    def dot(self, g: Array) -> float:
+        return float(self.vector @ g)
+
+    def add_to(self, out: Array, weight: float) -> None:
+        out += weight * self.vector
+
+
+@by_value
+@dataclass(frozen=True, eq=False)
+class Sparse(_Steps):
+    """A vertex with few entries that are not zero.
+
+    Parameters
+    ----------
+    index
+        Their places, strictly increasing, in [0, dim).
+    value
+        Their values.
+    dim
+        Length of the vertex.
+    """
+
+    index: NDArray[np.int64]
+    value: Array
+    dim: int
+
+    def __post_init__(self) -> None:
+        value = _frozen("Sparse", "value", self.value)
+        index = np.array(self.index, dtype=np.int64)
+        if index.shape != value.shape:
+            raise ValueError(f"Sparse: index has shape {index.shape} but value has shape {value.shape}.")
+        if index.size and (index[0] < 0 or index[-1] >= self.dim or (np.diff(index) <= 0).any()):
+            raise ValueError(
+                f"Sparse: index must be strictly increasing within [0, {self.dim}), but is {index}."
+            )
+        index.setflags(write=False)
+        for name, field in (("index", index), ("value", value), ("dim", int(self.dim))):
+            object.__setattr__(self, name, field)
+
+    def dot(self, g: Array) -> float:
+        return float(self.value @ g[self.index])
+
+    def add_to(self, out: Array, weight: float) -> None:
+        out[self.index] += weight * self.value
+
+
+@by_value
+@dataclass(frozen=True, eq=False)
+class RankOne(_Steps):
+    """The matrix scale · left rightᵀ, flattened by rows.
+
+    Parameters
+    ----------
+    left, right
+        Vectors of shape (m,) and (k,).
+    scale
+        The factor in front.
+    """
+
+    left: Array
+    right: Array
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "left", _frozen("RankOne", "left", self.left))
+        object.__setattr__(self, "right", _frozen("RankOne", "right", self.right))
+        object.__setattr__(self, "scale", float(self.scale))
+        if not np.isfinite(self.scale):
+            raise ValueError(f"RankOne: scale must be finite, but is {self.scale}.")
+
+    @property
+    def dim(self) -> int:
+        return self.left.size * self.right.size
+
+    def dot(self, g: Array) -> float:
+        return self.scale * float(self.left @ (np.reshape(g, (self.left.size, -1)) @ self.right))
+
+    def add_to(self, out: Array, weight: float) -> None:
+        rows = out.reshape(self.left.size, self.right.size)
+        column = (weight * self.scale) * self.left
+        height = max(1, CHUNK // self.right.size)
+        for i in range(0, column.size, height):
+            rows[i : i + height] += np.outer(column[i : i + height], self.right)
+
+
+@by_value
+@dataclass(frozen=True, eq=False)
+class Blocks(_Steps):
+    """A vertex of a product of sets: the concatenation of one atom per factor.
+
+    Parameters
+    ----------
+    parts
+        The atoms, in order.
+    """
+
+    parts: tuple[Atom, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
+        strangers = [type(part).__name__ for part in self.parts if not isinstance(part, Atom)]
+        if strangers or not self.parts:
+            raise ValueError(f"Blocks: parts must be one or more atoms, but found {strangers or 'none'}.")
+
+    @property
+    def dim(self) -> int:
+        return sum(part.dim for part in self.parts)
+
+    def _slices(self) -> Iterator[tuple[Atom, slice]]:
+        ends = accumulate(part.dim for part in self.parts)
+        return ((part, slice(end - part.dim, end)) for part, end in zip(self.parts, ends, strict=True))
+
+    def dot(self, g: Array) -> float:
+        return float(sum(part.dot(g[where]) for part, where in self._slices()))
+
+    def add_to(self, out: Array, weight: float) -> None:
+        for part, where in self._slices():
+            part.add_to(out[where], weight)
+
+
+def as_atom(s: Any) -> Atom:
+    """An atom as it is; an array as a `Dense` atom of its flattened values."""
+    return s if isinstance(s, Atom) else Dense(np.ravel(s))

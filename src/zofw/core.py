@@ -1,0 +1,374 @@
+"""The wall between an algorithm and whoever answers it.
+
+An algorithm never evaluates anything: it yields a :class:`Query` and receives an :class:`Answer`. Everything that is
+counted, seeded, stopped, saved or sent to another machine happens on the other side, in :mod:`zofw.run`.
+
+Dictionary used everywhere: x iterate, s vertex, g gradient estimate, U directions (d×b), mu radius, gamma step size,
+rho averaging, p refresh probability, n components, d dimension, b directions, S batch, t iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zofw.atoms import Atom, as_atom
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+class Stencil(Enum):
+    """Which points around an anchor x a query evaluates, for each direction u and radius μ."""
+
+    CENTRAL = "central"  # x + μu, x − μu
+    FORWARD = "forward"  # x + μu, and x once
+    QUADRATIC = "quadratic"  # x + μu, x − μu, and x once: slope and curvature
+    VALUE = "value"  # x alone
+
+    @property
+    def two_sided(self) -> bool:
+        return self in (Stencil.CENTRAL, Stencil.QUADRATIC)
+
+    @property
+    def has_base(self) -> bool:
+        return self is not Stencil.CENTRAL
+
+
+class Purpose(Enum):
+    """What the queries were spent on; the ledger has one line for each."""
+
+    ESTIMATE = "estimate"
+    REFRESH = "refresh"
+    LINE_SEARCH = "line search"
+    CERTIFICATE = "certificate"
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Components of the sum: a list of indices, repetitions allowed, or all n of them (``indices=None``)."""
+
+    n: int
+    indices: Indices | None = None
+
+    def __len__(self) -> int:
+        return self.n if self.indices is None else len(self.indices)
+
+    def slice(self, start: int, stop: int) -> Indices:
+        """Component indices at positions start, …, stop − 1 of the batch."""
+        if self.indices is None:
+            return np.arange(start, min(stop, self.n), dtype=np.int64)
+        return self.indices[start:stop]
+
+
+class Operator:
+    """``U @ c``, ``U.T @ g`` and ``Z @ U`` for an implicit matrix that knows combine, project and product."""
+
+    __array_ufunc__ = None
+
+    def __matmul__(self: Directions, c: Any) -> Array:
+        return self.combine(np.asarray(c, dtype=float))
+
+    def __rmatmul__(self: Directions, Z: Any) -> Array:
+        return self.product(Z)
+
+    @property
+    def T(self: Directions) -> Transposed:
+        return Transposed(self)
+
+
+@runtime_checkable
+class Directions(Protocol):
+    """A d×b matrix U of search directions, usually implicit: a law and a key, never stored densely."""
+
+    @property
+    def dim(self) -> int: ...
+    @property
+    def count(self) -> int: ...
+    def columns(self, start: int, stop: int) -> Array:
+        """U[:, start:stop], dense (d, stop − start)."""
+
+    def rows(self, index: Indices) -> Array:
+        """U[index, :], dense (len(index), b)."""
+
+    def combine(self, c: Array) -> Array:
+        """U c, (d,)."""
+
+    def project(self, g: Array) -> Array:
+        """Uᵀ g, (b,)."""
+
+    def product(self, Z: Any) -> Array:
+        """Z U for a sparse or dense Z of shape (m, d): dense (m, b)."""
+    def __matmul__(self, c: Array, /) -> Array: ...
+    @property
+    def T(self) -> Transposed: ...
+
+
+@dataclass(frozen=True)
+class Transposed:
+    """Uᵀ as an operator."""
+
+    directions: Directions
+
+    def __matmul__(self, g: Array) -> Array:
+        return self.directions.project(np.asarray(g, dtype=float))
+
+
+@runtime_checkable
+class Law(Protocol):
+    """A probability law of d×b direction matrices, carrying its own constants.
+
+    ``scale`` is s with s·E[UUᵀ] = I, and ``second_moment`` is κ with E‖UUᵀx‖² = κ‖x‖². Together they give the step
+    1/(sκ) that minimises E‖(I − αUUᵀ)e‖² over α, and the contraction 1 − 1/(s²κ) which that step attains.
+    """
+
+    def draw(self, rng: np.random.Generator, dim: int, count: int) -> Directions: ...
+    def scale(self, dim: int, count: int) -> float: ...
+    def second_moment(self, dim: int, count: int) -> float: ...
+    def check(self, dim: int, count: int) -> None:
+        """Refuse, with a sentence, a count of directions that the law cannot supply."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Columns [left, right) of the directions against positions [top, bottom) of the batch."""
+
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+    @property
+    def first(self) -> bool:
+        """Whether this tile carries the base values of its rows."""
+        return self.left == 0
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What an algorithm wants to know: the only thing that crosses the wall outward.
+
+    Attributes
+    ----------
+    anchors
+        (k, d): the points around which to evaluate.
+    batch
+        The components whose mean is wanted.
+    directions, radius, stencil
+        U and μ, and which of x ± μu, x to evaluate. ``VALUE`` needs neither U nor μ.
+    purpose
+        The line of the ledger to charge.
+    variance
+        Whether the variance over the batch of each directional difference is wanted as well.
+    paired
+        Direction j meets component ``batch[j]`` alone, instead of every direction meeting every component.
+    """
+
+    anchors: Array
+    batch: Batch
+    directions: Directions | None = None
+    radius: float = 0.0
+    stencil: Stencil = Stencil.VALUE
+    purpose: Purpose = Purpose.ESTIMATE
+    variance: bool = False
+    paired: bool = False
+
+    def __post_init__(self) -> None:
+        anchors = np.atleast_2d(np.asarray(self.anchors, dtype=float))
+        object.__setattr__(self, "anchors", anchors)
+        if (self.directions is None) != (self.stencil is Stencil.VALUE):
+            raise ValueError(
+                f"A query with the {self.stencil.value} stencil and directions {self.directions!r}: "
+                "directions go with every stencil but VALUE, and with that one never."
+            )
+        if self.directions is not None and not self.radius > 0:
+            raise ValueError(f"A query along directions needs a radius > 0; got {self.radius!r}.")
+        if self.directions is not None and self.directions.dim != anchors.shape[1]:
+            raise ValueError(
+                f"The anchors have dimension {anchors.shape[1]}, the directions {self.directions.dim}."
+            )
+        if self.paired and (self.variance or self.stencil in (Stencil.VALUE, Stencil.QUADRATIC)):
+            raise ValueError(
+                "A paired query takes the CENTRAL or FORWARD stencil and has no variance over its batch."
+            )
+        if self.paired and len(self.batch) != self.count:
+            raise ValueError(
+                f"A paired query needs one component per direction; got {len(self.batch)} components and "
+                f"{self.count} directions."
+            )
+
+    @property
+    def count(self) -> int:
+        """b, the number of directions (0 for plain values)."""
+        return 0 if self.directions is None else self.directions.count
+
+    @property
+    def width(self) -> int:
+        """Values per anchor in the answer: those at x + μu, then those at x − μu, then those at x."""
+        sides = self.count * (2 if self.stencil.two_sided else 1)
+        return sides + (self.bases if self.stencil.has_base else 0)
+
+    @property
+    def bases(self) -> int:
+        """Values at the anchor itself: one mean, or one for each component of a paired query."""
+        return self.count if self.paired else 1
+
+    @property
+    def cost(self) -> int:
+        """Evaluations of single components f_i, known before anyone pays."""
+        return len(self.anchors) * self.width * (1 if self.paired else len(self.batch))
+
+    def tile_columns(self, tile: Tile) -> NDArray[np.intp]:
+        """Positions, within the ``width`` values of an anchor, of what a tile evaluates."""
+        along = np.arange(tile.left, tile.right)
+        parts = [along] + ([along + self.count] if self.stencil.two_sided else [])
+        if self.stencil is Stencil.VALUE:
+            parts = [np.zeros(1, dtype=np.intp)]
+        elif self.stencil.has_base and self.paired:
+            parts.append(along + self.count)
+        elif self.stencil.has_base and tile.first:
+            parts.append(np.array([self.width - 1]))
+        return np.concatenate(parts).astype(np.intp)
+
+    def points(self, anchor: int, tile: Tile) -> Array:
+        """Dense points of one anchor that a tile evaluates, (m, d), in the order of ``tile_columns``."""
+        x = self.anchors[anchor]
+        if self.directions is None:
+            return np.array(x[None, :])
+        steps = self.radius * self.directions.columns(tile.left, tile.right).T
+        parts = [x + steps] + ([x - steps] if self.stencil.two_sided else [])
+        if self.stencil.has_base and self.paired:
+            parts.append(np.repeat(x[None, :], tile.right - tile.left, axis=0))
+        elif self.stencil.has_base and tile.first:
+            parts.append(x[None, :])
+        return np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Means over the batch at every point of the stencil, (k, width); where asked, variances of differences, (k, b)."""
+
+    values: Array
+    variance: Array | None = None
+
+
+class EvaluationError(ArithmeticError):
+    """The objective answered with something that is not a finite number, or not of the right shape, or not at all.
+
+    Attributes carry what is needed to repeat the evaluation: the point, the component, the number of the query within
+    the run, its iteration and the seed.
+    """
+
+    def __init__(self, reason: str, *, point: Array | None = None, component: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.point = point
+        self.component = component
+        self.query: int | None = None
+        self.iteration: int | None = None
+        self.seed: Any = None
+
+    def locate(self, *, query: int, iteration: int, seed: Any) -> None:
+        """Say where in the run it happened."""
+        self.query, self.iteration, self.seed = query, iteration, seed
+        self.args = (
+            f"{self.reason} It was query {query} of the run, in iteration {iteration}, with seed {seed}.",
+        )
+
+
+class OutOfBudget(Exception):
+    """Thrown into an open iteration whose next query the budget cannot pay; catch it to end with what is known."""
+
+
+@runtime_checkable
+class ConvexSet(Protocol):
+    """The one thing a set must do: minimise ⟨g, s⟩ over its points s."""
+
+    def lmo(self, g: Array) -> Array: ...
+
+
+@dataclass
+class Task:
+    """What an algorithm may know of its problem: the set, the sizes, the budget. Never the objective."""
+
+    set: Any
+    dim: int
+    n: int = 1
+    budget: int | None = None
+    max_iter: int | None = None
+    gradient: Callable[[Array], Array] | None = None
+    value: Callable[[Array], float] | None = None
+    lmos: int = field(default=0, compare=False)
+
+    def lmo(self, g: Array) -> Atom:
+        """A minimiser of ⟨g, s⟩ over the set, counted."""
+        self.lmos += 1
+        oracle = getattr(self.set, "atom", None) or self.set.lmo
+        return as_atom(oracle(g))
+
+    def project(self, x: Array) -> Array:
+        """The Euclidean projection on the set."""
+        point: Array = self.set.project(x)
+        return point
+
+    @property
+    def diameter(self) -> float:
+        return float(self.set.diameter(self.dim))
+
+    @property
+    def all(self) -> Batch:
+        return Batch(self.n)
+
+    def sample(self, rng: np.random.Generator, size: int) -> Batch:
+        """``size`` components drawn uniformly with replacement."""
+        return Batch(self.n, rng.integers(self.n, size=size, dtype=np.int64))
+
+
+class State(Protocol):
+    """What the next step needs, and nothing else: a frozen dataclass with at least t and x."""
+
+    @property
+    def t(self) -> int: ...
+    @property
+    def x(self) -> Array: ...
+
+
+Info = dict[str, float]
+Step = Generator[Query, Answer, tuple[Any, Info]]
+
+
+class Algorithm(Protocol):
+    """A frozen dataclass of settings, with one step of the method as a generator of queries.
+
+    ``step`` must be a pure function of (task, state, rng) and the answers: the session replays it to resume a run.
+    ``resolve`` replaces settings left at None by values derived from the task; ``check`` refuses bad settings with a
+    sentence before the first query. First-order methods set ``first_order`` and read ``task.gradient``.
+    """
+
+    name: ClassVar[str]
+
+    def init(self, task: Task, x0: Array) -> Any: ...
+    def step(self, task: Task, state: Any, rng: np.random.Generator) -> Step: ...
+
+
+@runtime_checkable
+class Problem(Protocol):
+    """A finite sum: component values at points, and nothing else."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def dim(self) -> int: ...
+    def values(self, points: Array, components: Indices) -> Array:
+        """f_i(x) for every point (rows) and component (columns): (len(points), len(components))."""
+
+
+def blocks(total: int, size: int) -> Iterator[tuple[int, int]]:
+    """Consecutive ranges of at most ``size`` covering 0, …, total − 1."""
+    for start in range(0, total, size):
+        yield start, min(start + size, total)

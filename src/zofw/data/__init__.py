@@ -1,0 +1,36 @@
+"""Data sets by name: find, download, verify, load.
+
+>>> from zofw.data import load
+>>> Z, y = load("breast-cancer")
+>>> Z.shape
+(569, 30)
+"""
+
+from __future__ import annotations
+
+from zofw.data.catalogue import Archive, Dataset, File, Kind, Part, datasets
+from zofw.data.errors import DataError
+from zofw.data.images import Images, read_cifar10, read_idx
+from zofw.data.libsvm import read_libsvm
+from zofw.data.loading import Check, load, verify
+from zofw.data.store import cache_folder, fetch, locate
+
+__all__ = [
+    "Archive",
+    "Check",
+    "DataError",
+    "Dataset",
+    "File",
+    "Images",
+    "Kind",
+    "Part",
+    "cache_folder",
+    "datasets",
+    "fetch",
+    "load",
+    "locate",
+    "read_cifar10",
+    "read_idx",
+    "read_libsvm",
+    "verify",
+]

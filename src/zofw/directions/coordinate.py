@@ -1,0 +1,93 @@
+"""Coordinate directions: all of them, or a random subset without replacement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from zofw.core import Array, Indices, Operator
+from zofw.directions.implicit import at_least_one, new_key
+from zofw.directions.registry import laws
+
+
+def random_subset(key: int, dim: int, count: int) -> Indices:
+    """``count`` of 0, …, dim − 1 without replacement, a function of the key; all of them in order for count = dim."""
+    if count == dim:
+        return np.arange(dim, dtype=np.int64)
+    generator = np.random.Generator(np.random.Philox(key=key))
+    return np.sort(generator.choice(dim, size=count, replace=False)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Coordinates(Operator):
+    """Unit vectors e_j for j in a random subset."""
+
+    dim: int
+    count: int
+    key: int
+
+    @cached_property
+    def index(self) -> Indices:
+        """The coordinates, increasing."""
+        return random_subset(self.key, self.dim, self.count)
+
+    def columns(self, start: int, stop: int) -> Array:
+        out = np.zeros((self.dim, stop - start))
+        out[self.index[start:stop], np.arange(stop - start)] = 1.0
+        return out
+
+    def rows(self, index: Indices) -> Array:
+        return np.equal(np.asarray(index)[:, None], self.index[None, :]).astype(float)
+
+    def combine(self, c: Array) -> Array:
+        out = np.zeros(self.dim)
+        out[self.index] = c
+        return out
+
+    def project(self, g: Array) -> Array:
+        return np.asarray(g, dtype=float)[self.index]
+
+    def product(self, Z: Any) -> Array:
+        return np.asarray(
+            sp.csc_array(Z)[:, self.index].todense() if sp.issparse(Z) else np.asarray(Z)[:, self.index]
+        )
+
+
+class OrthonormalColumns:
+    """What laws of b orthonormal columns share: UUᵀ is a projection with E[UUᵀ] = (b/d)I, so E‖UUᵀx‖² = (b/d)‖x‖²."""
+
+    def scale(self, dim: int, count: int) -> float:
+        return dim / count
+
+    def second_moment(self, dim: int, count: int) -> float:
+        return count / dim
+
+    def check(self, dim: int, count: int) -> None:
+        at_least_one(count)
+        if count > dim:
+            raise ValueError(
+                f"{type(self).__name__} has at most d = {dim} directions; directions={count} was asked for. "
+                f"Take at most {dim}, or a law without that limit such as Rademacher."
+            )
+
+
+@laws.register("coordinate")
+@dataclass(frozen=True)
+class Coordinate(OrthonormalColumns):
+    """b of the d unit vectors, uniformly without replacement; b = d gives the whole basis in order.
+
+    The best step of a refresh is 1, and it contracts the error by 1 − b/d.
+    """
+
+    def draw(self, rng: np.random.Generator, dim: int, count: int) -> Coordinates:
+        self.check(dim, count)
+        return Coordinates(dim, count, new_key(rng))
+
+
+def basis(dim: int) -> Coordinates:
+    """All coordinate directions, in order."""
+    return Coordinates(dim, dim, 0)

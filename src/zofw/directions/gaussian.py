@@ -1,0 +1,26 @@
+"""Independent standard normal entries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zofw.core import Array, Indices
+from zofw.directions import words
+from zofw.directions.implicit import IndependentColumns
+from zofw.directions.registry import laws
+
+
+@laws.register("gaussian")
+@dataclass(frozen=True)
+class Gaussian(IndependentColumns):
+    """U_ij ~ N(0, 1), independent.
+
+    E[UUᵀ] = bI, and E‖UUᵀx‖² = b(d + b + 1)‖x‖²: one column gives E[‖u‖²(uᵀx)²] = (d + 2)‖x‖², two different ones
+    give ‖x‖².
+    """
+
+    def second_moment(self, dim: int, count: int) -> float:
+        return float(count * (dim + count + 1))
+
+    def entries(self, key: int, rows: Indices, left: int, right: int) -> Array:
+        return words.normals(key, rows, left, right)

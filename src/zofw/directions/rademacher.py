@@ -1,0 +1,25 @@
+"""Independent random signs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zofw.core import Array, Indices
+from zofw.directions import words
+from zofw.directions.implicit import IndependentColumns
+from zofw.directions.registry import laws
+
+
+@laws.register("rademacher")
+@dataclass(frozen=True)
+class Rademacher(IndependentColumns):
+    """U_ij = ±1 with equal probability, independent.
+
+    E[UUᵀ] = bI, and since ‖u‖² = d always, E‖UUᵀx‖² = b(d + b − 1)‖x‖²: less than the Gaussian law's by 2b.
+    """
+
+    def second_moment(self, dim: int, count: int) -> float:
+        return float(count * (dim + count - 1))
+
+    def entries(self, key: int, rows: Indices, left: int, right: int) -> Array:
+        return words.signs(key, rows, left, right)

@@ -1,0 +1,7 @@
+"""The laws by name."""
+
+from __future__ import annotations
+
+from zofw.registry import Registry
+
+laws = Registry("law of directions")

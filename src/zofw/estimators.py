@@ -1,0 +1,38 @@
+"""What a gradient estimate remembers, one recursion each.
+
+Every rule takes the directions U, the slopes c = Uᵀ∇F + O(μ) along them and the law's scale s with s·E[UUᵀ] = I.
+"""
+
+from __future__ import annotations
+
+from zofw.core import Array, Directions, Law
+
+
+def fresh(U: Directions, c: Array, scale: float) -> Array:
+    """s U c: unbiased for ∇F, remembers nothing."""
+    return scale * (U @ c)
+
+
+def refine_step(law: Law, U: Directions) -> float:
+    """The step α = 1/(sκ) that minimises E‖(I − αUUᵀ)e‖²; 1/(d + b + 1) for Gaussian directions."""
+    return 1.0 / (law.scale(U.dim, U.count) * law.second_moment(U.dim, U.count))
+
+
+def refine(g: Array, U: Directions, c: Array, step: float) -> Array:
+    """g + α U(c − Uᵀg): the sketched memory. The error contracts by 1 − 1/(s²κ) in mean square at the best step."""
+    return g + step * (U @ (c - U.T @ g))
+
+
+def spider(g: Array, U: Directions, c_new: Array, c_old: Array, scale: float) -> Array:
+    """g + s U(c_new − c_old): the difference of two estimates with the same directions and batch."""
+    return g + scale * (U @ (c_new - c_old))
+
+
+def storm(g: Array, U: Directions, c_new: Array, c_old: Array, scale: float, rho: float) -> Array:
+    """ĝ_new + (1 − ρ)(g − ĝ_old), both estimates with the same directions and batch."""
+    return (1.0 - rho) * g + scale * (U @ (c_new - (1.0 - rho) * c_old))
+
+
+def average(g: Array, estimate: Array, rho: float) -> Array:
+    """(1 − ρ)g + ρĝ: momentum."""
+    return (1.0 - rho) * g + rho * estimate

@@ -1,0 +1,101 @@
+"""Any function the user can call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from zofw.core import Array, EvaluationError, Indices
+
+
+@dataclass(frozen=True, eq=False)
+class BlackBox:
+    """A finite sum (1/n) Σ f_i known only by calling it.
+
+    Parameters
+    ----------
+    fun
+        One of three spellings: ``f(x) -> float`` for n = 1; ``f(x, i) -> float``, the i-th component; or, with
+        ``vectorized=True``, ``f(X, batch)`` that returns an array of shape ``(len(X), len(batch))``.
+    dim
+        Dimension d of x.
+    n
+        Number of components.
+    vectorized
+        Whether ``fun`` takes many points and many components in one call.
+
+    Notes
+    -----
+    Methods evaluate x + μu around a feasible x, and such a point may lie outside the set; ``minimize(…, inside=True)``
+    keeps every evaluated point inside. An exception of ``fun`` is chained to an
+    :class:`~zofw.core.EvaluationError` that says where in the run it happened.
+
+    Examples
+    --------
+    >>> import numpy as np, zofw
+    >>> f = zofw.problems.BlackBox(lambda x: float(np.sum((x - 0.2) ** 2)), dim=5)
+    >>> result = zofw.minimize(f, zofw.Simplex(), method="zo-fw", budget=600, rng=0)
+    >>> bool(result.fun < 1e-3)
+    True
+    """
+
+    fun: Callable[..., Any]
+    dim: int
+    n: int = 1
+    vectorized: bool = False
+
+    def __post_init__(self) -> None:
+        if not callable(self.fun):
+            raise TypeError(f"BlackBox needs a function to call; got {type(self.fun).__name__}.")
+        for name in ("dim", "n"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise ValueError(f"BlackBox needs {name} to be a whole number of at least 1; got {value!r}.")
+
+    def values(self, points: Array, components: Indices) -> Array:
+        if self.vectorized:
+            return np.asarray(self._call(points[0], None, points, components))
+        table = np.empty((len(points), len(components)))
+        for row, x in enumerate(points):
+            for column, i in enumerate(components):
+                arguments = (x, int(i)) if self._takes_component else (x,)
+                table[row, column] = self._number(self._call(x, int(i), *arguments), x, int(i))
+        return table
+
+    @cached_property
+    def _takes_component(self) -> bool:
+        """With one component, f(x) and f(x, i) are both welcome."""
+        try:
+            required = [
+                p
+                for p in inspect.signature(self.fun).parameters.values()
+                if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+            ]
+        except (TypeError, ValueError):
+            return self.n > 1
+        return self.n > 1 or len(required) >= 2
+
+    def _call(self, x: Array, component: int | None, *arguments: Any) -> Any:
+        try:
+            return self.fun(*arguments)
+        except Exception as error:
+            which = "" if component is None else f" for component {component}"
+            raise EvaluationError(
+                f"The objective raised {type(error).__name__}{which}: {error}", point=x, component=component
+            ) from error
+
+    @staticmethod
+    def _number(value: Any, x: Array, component: int) -> float:
+        array = np.asarray(value)
+        if array.size != 1 or array.dtype.kind not in "fiub":
+            raise EvaluationError(
+                f"The objective should return one number for component {component}; it returned {value!r:.80}.",
+                point=x,
+                component=component,
+            )
+        return float(array.reshape(()))

@@ -1,0 +1,164 @@
+"""Plain values, arrays and zofw's own frozen dataclasses as JSON beside named arrays; nothing here can execute code.
+
+Decoding creates only what encoding wrote: numbers, strings, lists, tuples, dictionaries, arrays, and dataclasses and
+enumerations defined inside the zofw package or handed over by the caller.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import sys
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class FileError(ValueError):
+    """A file is not what it should be: broken, foreign, or of another version."""
+
+
+def encode(value: Any, arrays: Arrays) -> Any:
+    """``value`` as JSON, its arrays put into ``arrays``."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, Enum):
+        return {"$enum": _path(type(value)), "name": value.name}
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value)
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise TypeError("Arrays of Python objects cannot be saved.")
+        name = f"a{len(arrays)}"
+        arrays[name] = value
+        return {"$array": name}
+    if sp.issparse(value):
+        matrix = sp.csc_array(value)
+        parts = [encode(part, arrays) for part in (matrix.data, matrix.indices, matrix.indptr)]
+        return {"$sparse": parts, "shape": list(matrix.shape)}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: encode(getattr(value, f.name), arrays) for f in dataclasses.fields(value) if f.init}
+        return {"$type": _path(type(value)), "fields": fields}
+    if isinstance(value, tuple):
+        return {"$tuple": [encode(item, arrays) for item in value]}
+    if isinstance(value, list):
+        return [encode(item, arrays) for item in value]
+    if isinstance(value, Mapping):
+        return {"$dict": [[encode(key, arrays), encode(item, arrays)] for key, item in value.items()]}
+    raise TypeError(
+        f"A {type(value).__name__} cannot be saved without pickle; give it as a frozen dataclass of plain values."
+    )
+
+
+def decode(document: Any, arrays: Mapping[str, NDArray[Any]], known: Mapping[str, type] | None = None) -> Any:
+    """The value that ``encode`` wrote; ``known`` adds classes from outside zofw by their path."""
+    if isinstance(document, list):
+        return [decode(item, arrays, known) for item in document]
+    if not isinstance(document, dict):
+        return document
+    match document:
+        case {"$array": str(name)} if name in arrays:
+            return arrays[name]
+        case {"$tuple": list(items)}:
+            return tuple(decode(item, arrays, known) for item in items)
+        case {"$dict": list(items)}:
+            return {decode(key, arrays, known): decode(item, arrays, known) for key, item in items}
+        case {"$sparse": list(parts), "shape": list(shape)}:
+            data, indices, indptr = (decode(part, arrays, known) for part in parts)
+            return sp.csc_array((data, indices, indptr), shape=tuple(shape))
+        case {"$enum": str(path), "name": str(name)}:
+            return _find(path, known)[name]
+        case {"$type": str(path), "fields": dict(fields)}:
+            return _find(path, known)(**{key: decode(item, arrays, known) for key, item in fields.items()})
+    raise FileError(f"Not something zofw has written: {json.dumps(document)[:80]}")
+
+
+def _path(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _find(path: str, known: Mapping[str, type] | None) -> Any:
+    if known and path in known:
+        return known[path]
+    module, _, name = path.partition(":")
+    kind: Any = sys.modules.get(module) if module.split(".")[0] == "zofw" else None
+    for part in name.split("."):
+        kind = getattr(kind, part, None)
+    if isinstance(kind, type) and (dataclasses.is_dataclass(kind) or issubclass(kind, Enum)):
+        return kind
+    raise FileError(
+        f"The file mentions {path!r}, which this version of zofw does not have. Hand over the object itself."
+    )
+
+
+def write_document(path: str | os.PathLike[str], kind: str, version: int, content: Any) -> None:
+    """Write one value to one file, atomically: a temporary file in the same folder, fsync, rename."""
+    path = Path(path)
+    arrays: Arrays = {}
+    body = encode(content, arrays)
+    head = {
+        "kind": kind,
+        "version": version,
+        "arrays": {name: _digest(array) for name, array in arrays.items()},
+    }
+    head["body"] = hashlib.sha256(json.dumps(body).encode()).hexdigest()
+    text = json.dumps({"head": head, "body": body}).encode()
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, allow_pickle=False, document=np.frombuffer(text, dtype=np.uint8), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_document(
+    path: str | os.PathLike[str], kind: str, version: int, known: Mapping[str, type] | None = None
+) -> Any:
+    """Read what ``write_document`` wrote; anything else is a :class:`FileError` that says what was found."""
+    try:
+        with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        document = json.loads(arrays.pop("document").tobytes())
+        head, body = document["head"], document["body"]
+        found = (head["kind"], head["version"])
+        intact = head["body"] == hashlib.sha256(json.dumps(body).encode()).hexdigest() and all(
+            _digest(arrays[name]) == digest for name, digest in head["arrays"].items()
+        )
+    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+        raise FileError(f"{path} is not a zofw {kind}, or it is broken: {error}") from error
+    if found[0] != kind:
+        raise FileError(f"{path} is a zofw {found[0]}; a {kind} was expected.")
+    if found[1] != version:
+        raise FileError(f"{path} has format version {found[1]}; this zofw reads version {version}.")
+    if not intact:
+        raise FileError(f"{path} is damaged: its contents do not match their checksums.")
+    try:
+        return decode(body, arrays, known)
+    except FileError:
+        raise
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise FileError(f"{path} does not hold a usable {kind}: {error}") from error
+
+
+def _digest(array: NDArray[Any]) -> str:
+    return hashlib.sha256(
+        np.ascontiguousarray(array).tobytes() + str((array.dtype.str, array.shape)).encode()
+    ).hexdigest()

@@ -1,0 +1,78 @@
+"""Queries whose every point lies inside the set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from zofw.core import Array, Directions, Indices, Operator, Query, blocks
+from zofw.directions.implicit import TILE_ENTRIES, touched_product
+
+
+@dataclass(frozen=True, eq=False)
+class Tangent(Operator):
+    """Directions projected on the affine hull of a set."""
+
+    base: Directions
+    set: Any
+
+    @property
+    def dim(self) -> int:
+        return self.base.dim
+
+    @property
+    def count(self) -> int:
+        return self.base.count
+
+    def columns(self, start: int, stop: int) -> Array:
+        return np.asarray(self.set.tangent(self.base.columns(start, stop)))
+
+    def rows(self, index: Indices) -> Array:
+        parts = [self.columns(start, stop)[index] for start, stop in column_blocks(self)]
+        return np.concatenate(parts, axis=1)
+
+    def combine(self, c: Array) -> Array:
+        return np.asarray(self.set.tangent(self.base.combine(c)))
+
+    def project(self, g: Array) -> Array:
+        return self.base.project(np.asarray(self.set.tangent(g)))
+
+    def product(self, Z: Any) -> Array:
+        return touched_product(self, Z)
+
+
+def column_blocks(directions: Directions) -> list[tuple[int, int]]:
+    """Ranges of columns small enough to hold densely."""
+    return list(blocks(directions.count, max(1, TILE_ENTRIES // directions.dim)))
+
+
+def keep_inside(query: Query, set: Any) -> Query:
+    """The same question asked from inside: anchors drawn towards the centre of a ball in the set, directions tangent to it.
+
+    With B(c, ρ) in X (relative to its affine hull), x in X and δ = μ·max‖u‖/ρ ≤ 1, every (1 − δ)x + δc ± μu lies in X
+    by convexity. The slopes are then those at a point at distance δ‖c − x‖ from x: a bias of at most Lδ·diameter in the
+    gradient, which falls with μ. Directions are projected on the affine hull first; that changes no linear minimiser.
+    """
+    if query.directions is None:
+        return query
+    ball = set.inball(query.anchors.shape[1])
+    if ball is None:
+        raise ValueError(
+            f"inside=True needs a ball inside the set, and {set!r} does not know one (inball returned None)."
+        )
+    centre, radius = ball
+    directions = Tangent(query.directions, set)
+    longest = max(
+        float(np.linalg.norm(directions.columns(start, stop), axis=0).max())
+        for start, stop in column_blocks(directions)
+    )
+    shrink = query.radius * longest / radius if longest > 0 else 0.0
+    if not shrink <= 1.0:
+        raise ValueError(
+            f"inside=True: points at radius {query.radius:.3g} along directions of length {longest:.3g} cannot stay in {set!r}, "
+            f"whose inner ball has radius {radius:.3g}. Choose a radius of at most {radius / longest:.3g}."
+        )
+    anchors = (1.0 - shrink) * query.anchors + shrink * np.asarray(centre)
+    return replace(query, anchors=anchors, directions=directions)

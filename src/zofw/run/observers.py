@@ -1,0 +1,75 @@
+"""What watches a run: the user's callback, and progress on a terminal."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tqdm import tqdm
+
+from zofw.run.result import Record
+from zofw.run.session import Session
+
+
+class Intermediate(Record):
+    """What a callback sees. ``fun`` is computed when it is read: n evaluations of diagnosis."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "fun":
+            self["fun"] = self["_session"].value()
+            return self["fun"]
+        return super().__getattr__(name)
+
+
+def callback_observer(callback: Callable[..., Any]) -> Callable[[Session], None]:
+    """Call ``callback(intermediate_result=…)`` after every iteration."""
+
+    def observe(session: Session) -> None:
+        callback(
+            intermediate_result=Intermediate(
+                x=session.x.copy(),
+                nit=session.nit,
+                nfev=session.nfev,
+                nlmo=session.nlmo,
+                gap=session.gap,
+                info=dict(session.info),
+                _session=session,
+            )
+        )
+
+    return observe
+
+
+class Progress:
+    """A bar on a terminal: queries of the budget, objective, speed, time left. Nothing where there is no terminal."""
+
+    EVERY = 0.1  # seconds between two drawings
+
+    def __init__(self, session: Session, *, shown: bool | None = None) -> None:
+        total, unit = session.limits["budget"], "query"
+        if total is None:
+            total, unit = session.limits["max_iter"], "it"
+        self._counts_queries = unit == "query"
+        hidden = not (sys.stderr.isatty() if shown is None else shown)
+        self._bar = tqdm(
+            total=total, unit=unit, unit_scale=True, disable=hidden, desc=session.algorithm.name, leave=False
+        )
+        self._drawn = time.monotonic()
+
+    def __call__(self, session: Session) -> None:
+        now = time.monotonic()
+        if self._bar.disable or now - self._drawn < self.EVERY:
+            return
+        self._drawn = now
+        self._bar.n = session.nfev if self._counts_queries else session.nit
+        objective = session.trace.rows[-1][3] if session.trace.rows else math.nan
+        self._bar.set_postfix_str(
+            "" if math.isnan(objective) else f"objective {objective:.6g}", refresh=False
+        )
+        self._bar.refresh()
+
+    def close(self) -> None:
+        self._bar.close()

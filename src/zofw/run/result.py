@@ -1,0 +1,97 @@
+"""The outcome of a run, in SciPy's form."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from scipy.optimize import OptimizeResult
+
+from zofw.core import Array
+from zofw.extras import extra
+from zofw.run.codec import read_document, write_document
+from zofw.run.status import Status
+from zofw.run.trace import Trace
+
+VERSION = 1
+
+
+class Record(OptimizeResult):
+    """SciPy's dictionary with attributes, made from keywords."""
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+
+
+class Result(Record):
+    """Where a run ended and what it cost.
+
+    Attributes
+    ----------
+    x : ndarray
+        The last iterate, a point of the set.
+    fun : float
+        Exact mean of the components at x (NaN where diagnosis was switched off).
+    success, status, message
+        Whether the run ended as planned, the :class:`~zofw.Status`, and its sentence.
+    nit, nfev, nlmo : int
+        Iterations, evaluations of single components, calls of the linear minimisation oracle.
+    gap : float or None
+        The method's own last estimate of the Frank-Wolfe gap.
+    ledger : dict
+        ``nfev`` by purpose.
+    trace : Trace
+        Queries and objective along the way.
+    method, settings, reasons : str, str, dict
+        Registered name, resolved settings, and why the derived ones were chosen.
+    seed : tuple
+        Entropy from which everything random was derived.
+    time : float
+        Seconds of queries and computation, diagnosis excepted.
+    ndiagnosis : int
+        Evaluations of components made for diagnosis, in no other count.
+    """
+
+    x: Array
+    fun: float
+    success: bool
+    status: Status
+    message: str
+    nit: int
+    nfev: int
+    nlmo: int
+    gap: float | None
+    ledger: dict[str, int]
+    trace: Trace
+    method: str
+    settings: str
+    reasons: dict[str, str]
+    seed: tuple[int, ...]
+    time: float
+    ndiagnosis: int
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to one npz file, without pickle."""
+        write_document(path, "result", VERSION, dict(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Result:
+        """Read what :meth:`save` wrote."""
+        return cls(**read_document(path, "result", VERSION))
+
+    def plot(self, *, optimum: float | None = None, ax: Any = None) -> Any:
+        """Objective, or its distance to ``optimum`` on a log axis, against queries (extra ``plot``); returns the axes."""
+        pyplot = extra("matplotlib.pyplot", "plot")
+        if ax is None:
+            _, ax = pyplot.subplots(figsize=(6, 4), layout="constrained")
+        trace = self.trace
+        height = trace.objective if optimum is None else trace.objective - optimum
+        ax.plot(trace.queries, height, label=self.method)
+        ax.set_xscale("symlog", linthresh=max(1.0, float(trace.queries[1]) if len(trace) > 1 else 1.0))
+        if optimum is not None:
+            ax.set_yscale("log")
+        ax.set_xlabel("queries (evaluations of single components)")
+        ax.set_ylabel("objective" if optimum is None else "objective − optimum")
+        ax.grid(alpha=0.3)
+        ax.legend(frameon=False)
+        return ax

@@ -1,0 +1,532 @@
+"""The one place that owns budget, counting, seeding, stopping and observers.
+
+An iteration is a generator of queries. Its random numbers derive from (seed, t), and it is a pure function of the state
+before it and the answers it has had; so a checkpoint is that state plus those answers, and resuming replays them.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from zofw.core import Answer, Array, Info, OutOfBudget, Purpose, Query, Step, Task
+from zofw.run.codec import FileError, read_document, write_document
+from zofw.run.inside import keep_inside
+from zofw.run.result import Result
+from zofw.run.status import Status
+from zofw.run.trace import Trace
+from zofw.sets import as_set
+
+logger = logging.getLogger("zofw")
+
+VERSION = 1
+REHEARSED_QUERIES = 10_000  # a rehearsal that asks more than this is stopped
+NEAR_THE_END = 4  # rehearse an iteration when fewer than this many of the dearest so far can be paid
+
+Observer = Callable[["Session"], None]
+
+
+class BudgetError(ValueError):
+    """The budget cannot pay for one iteration; ``least`` is what it takes."""
+
+    def __init__(self, budget: int, least: int, method: str) -> None:
+        super().__init__(
+            f"A budget of {budget} queries was given; one iteration of {method} takes {least}. Give at least {least}, or "
+            "choose a smaller batch or fewer directions."
+        )
+        self.least = least
+
+
+class Session:
+    """Ask, tell, checkpoint: a run whose queries somebody else answers.
+
+    Parameters
+    ----------
+    set
+        The convex set: one of :func:`zofw.sets` or any object with ``lmo(g)``.
+    dim, n
+        Dimension of x and number of components.
+    method
+        A registered name or a settings object; see :func:`zofw.methods`.
+    budget
+        Most evaluations of single components; never exceeded.
+    x0
+        A point of the set; the set's own initial point by default.
+    rng
+        Seed, ``SeedSequence``, ``Generator`` or None, as in SPEC 7.
+    max_iter, max_lmo, max_time
+        Limits on iterations, LMO calls and seconds (of queries and computation, not of diagnosis).
+    gap_tol
+        Stop when the method's estimate of the Frank-Wolfe gap is at most this.
+    inside
+        Keep every evaluated point inside the set; see :func:`~zofw.run.inside.keep_inside`.
+    objective, gradient
+        Exact mean and its gradient, for diagnosis and for first-order reference methods.
+    diagnose
+        How many times per decade of queries the objective is put on the trace; 0 for never.
+    observers
+        Called with the session after every iteration; raising StopIteration stops the run.
+
+    Examples
+    --------
+    >>> import zofw
+    >>> from zofw.problems import BlackBox, evaluate
+    >>> f = BlackBox(lambda x: float((x**2).sum()), dim=3)
+    >>> session = zofw.Session(zofw.Simplex(), dim=3, method="zo-fw", budget=100, rng=0)
+    >>> while (query := session.ask()) is not None:
+    ...     session.tell(query, evaluate(f, query))
+    >>> session.result().nfev
+    100
+    """
+
+    def __init__(
+        self,
+        set: Any,
+        *,
+        dim: int,
+        n: int = 1,
+        method: Any = "auto",
+        budget: int | None = None,
+        x0: Any = None,
+        rng: Any = None,
+        max_iter: int | None = None,
+        max_lmo: int | None = None,
+        max_time: float | None = None,
+        gap_tol: float | None = None,
+        inside: bool = False,
+        objective: Callable[[Array], float] | None = None,
+        gradient: Callable[[Array], Array] | None = None,
+        diagnose: int = 20,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        from zofw.algorithms import as_algorithm
+
+        limits = {"budget": budget, "max_iter": max_iter, "max_lmo": max_lmo, "max_time": max_time}
+        for name, limit in limits.items():
+            if limit is not None and not (limit > 0 and (name == "max_time" or float(limit).is_integer())):
+                raise ValueError(
+                    f"{name} should be a positive {'number' if name == 'max_time' else 'whole number'}; got {limit!r}."
+                )
+        self.set = as_set(set)
+        self.set.check_dim(dim)
+        self.limits = {
+            name: None if v is None else float(v) if name == "max_time" else int(v)
+            for name, v in limits.items()
+        }
+        self.gap_tol = gap_tol
+        self.inside = inside
+        self.diagnose = diagnose
+        self.objective = objective
+        self.observers = list(observers)
+        budget = None if budget is None else int(budget)
+        self.task = Task(
+            self.set,
+            int(dim),
+            int(n),
+            budget,
+            None if max_iter is None else int(max_iter),
+            gradient,
+            objective,
+        )
+        self.algorithm, self.reasons = as_algorithm(method, self.task)
+        if all(limit is None for limit in limits.values()):
+            raise ValueError(
+                "Nothing would ever stop this run: give a budget, or max_iter, max_lmo or max_time."
+            )
+        if getattr(self.algorithm, "first_order", False) and gradient is None:
+            raise ValueError(
+                f"{self.algorithm.name} is a first-order reference method and needs a problem with a gradient."
+            )
+        self.entropy = _entropy(rng)
+        self.ledger: dict[str, int] = {purpose.value: 0 for purpose in Purpose}
+        self.trace = Trace()
+        self.nit = self.nlmo = 0
+        self.number = 0  # queries answered so far, the index of the open one
+        self.status = Status.RUNNING
+        self.gap: float | None = None
+        self.info: Info = {}
+        self.diagnosed = 0  # component evaluations spent on diagnosis
+        self._dearest = 0  # queries of the dearest iteration so far
+        self._answers: list[Answer] = []
+        self._clock = _Clock()
+        self.state = self.algorithm.init(self.task, self._start(x0))
+        self._open: Query | None = None
+        self._step: Step | None = None
+        self._spent = 0  # queries of the open iteration
+
+    def _start(self, x0: Any) -> Array:
+        if x0 is None:
+            return np.asarray(self.set.initial_point(self.task.dim), dtype=float)
+        x = np.array(x0, dtype=float).reshape(-1)
+        if x.shape != (self.task.dim,):
+            raise ValueError(f"x0 should have {self.task.dim} entries; it has {x.size}.")
+        if not np.isfinite(x).all():
+            raise ValueError("x0 has entries that are not finite.")
+        if not self.set.contains(x):
+            raise ValueError(
+                f"x0 is not a point of {self.set!r}. Start from a point of the set, such as set.initial_point(dim)."
+            )
+        return x
+
+    # ------------------------------------------------------------------ asking and telling
+
+    @property
+    def x(self) -> Array:
+        """The current iterate."""
+        return np.asarray(self.state.x)
+
+    @property
+    def nfev(self) -> int:
+        """Evaluations of single components that were answered."""
+        return sum(self.ledger.values())
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on queries and computation, diagnosis excepted."""
+        return self._clock.read()
+
+    @property
+    def remaining(self) -> float:
+        """Queries that may still be asked."""
+        return math.inf if self.task.budget is None else self.task.budget - self.nfev
+
+    def ask(self) -> Query | None:
+        """The query that is wanted next, or None when the run has stopped. Asking again returns the same query."""
+        if self._open is None and self.status is Status.RUNNING:
+            self._advance()
+        return self._open
+
+    def tell(self, query: Query, answer: Answer | Any) -> None:
+        """Answer the open query: an :class:`~zofw.core.Answer`, or its means as an array of shape (k, width)."""
+        if self._open is None or query is not self._open:
+            raise ValueError("This is not the open query. Ask for it, answer it, and tell the answer once.")
+        answer = check_answer(query, answer)
+        self._account(query, answer)
+        self._advance(answer)
+
+    def _account(self, query: Query, answer: Answer) -> None:
+        self.ledger[query.purpose.value] += query.cost
+        self._spent += query.cost
+        self.number += 1
+        self._answers.append(answer)
+        self._open = None
+
+    def _advance(self, answer: Answer | None = None) -> None:
+        """Run the algorithm to its next query, through as many iterations as ask nothing."""
+        if not self.trace.rows:
+            self._record()
+        while self.status is Status.RUNNING:
+            try:
+                if self._step is None:
+                    if not self._may_begin():
+                        return
+                    self._step = self._begin()
+                    query = next(self._step)
+                elif answer is not None:
+                    query, answer = self._step.send(answer), None
+                else:
+                    query = self._step.throw(OutOfBudget())
+                if query.cost > self.remaining:
+                    continue
+                self._open = keep_inside(query, self.set) if self.inside else query
+                return
+            except StopIteration as end:
+                self._finish_iteration(*end.value)
+            except OutOfBudget:
+                self._stop(Status.BUDGET)
+
+    def _begin(self) -> Step:
+        self.task.lmos = 0
+        self._spent = 0
+        self._answers = []
+        return self._generator()
+
+    def _generator(self) -> Step:
+        seed = np.random.SeedSequence(list(self.entropy), spawn_key=(self.nit,))
+        step: Step = self.algorithm.step(self.task, self.state, np.random.Generator(np.random.Philox(seed)))
+        return step
+
+    def _may_begin(self) -> bool:
+        """Whether limits and budget allow another iteration; the cost of one is known by rehearsing it."""
+        max_iter, max_lmo, max_time = (self.limits[name] for name in ("max_iter", "max_lmo", "max_time"))
+        if max_iter is not None and self.nit >= max_iter:
+            self._stop(Status.MAX_ITER)
+        elif max_lmo is not None and self.nlmo >= max_lmo:
+            self._stop(Status.MAX_LMO)
+        elif max_time is not None and self.seconds >= max_time:
+            self._stop(Status.MAX_TIME)
+        elif self.task.budget is not None and (
+            self.nit == 0 or self.remaining < NEAR_THE_END * self._dearest
+        ):
+            least = self._rehearse()
+            if least > self.remaining:
+                if self.nit == 0:
+                    raise BudgetError(self.task.budget, least, self.algorithm.name)
+                self._stop(Status.BUDGET)
+        return self.status is Status.RUNNING
+
+    def _rehearse(self) -> int:
+        """Cost of the coming iteration, asked of a copy that is told zeros; nothing is evaluated."""
+        lmos, cost = self.task.lmos, 0
+        step = self._generator()
+        try:
+            with np.errstate(all="ignore"):
+                query = next(step)
+                for _ in range(REHEARSED_QUERIES):
+                    cost += query.cost
+                    shape = (len(query.anchors), query.width)
+                    spread = np.zeros((len(query.anchors), query.count)) if query.variance else None
+                    query = step.send(Answer(np.zeros(shape), spread))
+        except StopIteration:
+            pass
+        finally:
+            step.close()
+            self.task.lmos = lmos
+        return cost
+
+    def _finish_iteration(self, state: Any, info: Info) -> None:
+        self.state, self.info = state, info
+        self.nit += 1
+        self.nlmo += self.task.lmos
+        self._dearest = max(self._dearest, self._spent)
+        self._step = None
+        self._answers = []
+        self.gap = info.get("gap", self.gap)
+        if self._due():
+            self._record()
+        try:
+            for observer in self.observers:
+                observer(self)
+        except StopIteration:
+            self._stop(Status.CALLBACK)
+            return
+        converged = info.get("certified", info.get("gap", math.inf))
+        if self.gap_tol is not None and converged <= self.gap_tol:
+            self._stop(Status.CONVERGED)
+
+    def stop(self, status: Status = Status.INTERRUPTED) -> None:
+        """End the run here; the open iteration is dropped from the result but kept by a checkpoint."""
+        self._stop(status)
+
+    def _stop(self, status: Status) -> None:
+        self.status = status
+        self._open = None
+        if self._step is not None:
+            self._step.close()
+            self._step = None
+        if not self.trace.rows or self.trace.rows[-1][0] != self.nit:
+            self._record()
+        logger.info(
+            "%s stopped after %d iterations and %d queries: %s",
+            self.algorithm.name,
+            self.nit,
+            self.nfev,
+            status.sentence,
+        )
+
+    # ------------------------------------------------------------------ diagnosis
+
+    def value(self) -> float:
+        """Exact mean at the current iterate: diagnosis, neither charged nor timed; NaN where nobody can tell."""
+        if self.objective is None:
+            return math.nan
+        with self._clock.paused():
+            self.diagnosed += self.task.n
+            return float(self.objective(self.x))
+
+    def _due(self) -> bool:
+        """Whether the next of the log-spaced marks has been passed."""
+        if self.diagnose <= 0:
+            return False
+        last = self.trace.rows[-1][1] if self.task.budget is not None or self.nfev else self.trace.rows[-1][0]
+        now = self.nfev or self.nit
+        return now >= max(last, 1) * 10 ** (1 / self.diagnose) or last == 0
+
+    def _record(self) -> None:
+        fun = self.value() if self.diagnose > 0 else math.nan
+        self.trace.append(self.nit, self.nfev, self.nlmo, fun, self.seconds, self.info)
+
+    def result(self) -> Result:
+        """The run so far, as a :class:`~zofw.Result`."""
+        last = self.trace.rows[-1] if self.trace.rows else None
+        fun = last[3] if last and last[0] == self.nit else (self.value() if self.diagnose > 0 else math.nan)
+        return Result(
+            x=self.x.copy(),
+            fun=fun,
+            success=self.status.success,
+            status=self.status,
+            message=self.status.sentence,
+            nit=self.nit,
+            nfev=self.nfev,
+            nlmo=self.nlmo,
+            gap=self.gap,
+            ledger=dict(self.ledger),
+            trace=self.trace,
+            method=self.algorithm.name,
+            settings=repr(self.algorithm),
+            reasons=dict(self.reasons),
+            seed=self.entropy,
+            time=self.seconds,
+            ndiagnosis=self.diagnosed,
+        )
+
+    # ------------------------------------------------------------------ saving and resuming
+
+    def checkpoint(self, path: str | os.PathLike[str]) -> None:
+        """Save the run to one file: the state before the open iteration and the answers it has had."""
+        content = {
+            "set": self.set,
+            "method": self.algorithm,
+            "reasons": dict(self.reasons),
+            "dim": self.task.dim,
+            "n": self.task.n,
+            "limits": dict(self.limits),
+            "gap_tol": self.gap_tol,
+            "inside": self.inside,
+            "diagnose": self.diagnose,
+            "entropy": self.entropy,
+            "ledger": dict(self.ledger),
+            "trace": self.trace,
+            "nit": self.nit,
+            "nlmo": self.nlmo,
+            "number": self.number,
+            "status": self.status,
+            "gap": self.gap,
+            "info": dict(self.info),
+            "diagnosed": self.diagnosed,
+            "dearest": self._dearest,
+            "seconds": self.seconds,
+            "state": self.state,
+            "spent": self._spent if self._step is not None else 0,
+            "answers": list(self._answers) if self._step is not None else [],
+        }
+        write_document(path, "checkpoint", VERSION, content)
+
+    @classmethod
+    def resume(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        set: Any = None,
+        method: Any = None,
+        objective: Callable[[Array], float] | None = None,
+        gradient: Callable[[Array], Array] | None = None,
+        observers: Sequence[Observer] = (),
+        known: Mapping[str, type] | None = None,
+    ) -> Session:
+        """Continue a saved run bit for bit.
+
+        A set or method of your own is recognised by handing its class over in ``known`` or the object itself as ``set``
+        or ``method``; what is handed over must equal what was saved.
+        """
+        classes = dict(known or {})
+        for given in (set, method):
+            if given is not None and not isinstance(given, str):
+                for kind in (type(given), getattr(type(given), "State", None)):
+                    if isinstance(kind, type):
+                        classes[f"{kind.__module__}:{kind.__qualname__}"] = kind
+        saved = read_document(path, "checkpoint", VERSION, classes)
+        try:
+            limits = saved["limits"]
+            session = cls(
+                saved["set"],
+                dim=saved["dim"],
+                n=saved["n"],
+                method=saved["method"],
+                rng=list(saved["entropy"]),
+                gap_tol=saved["gap_tol"],
+                inside=saved["inside"],
+                diagnose=saved["diagnose"],
+                objective=objective,
+                gradient=gradient,
+                observers=observers,
+                **limits,
+            )
+            session._restore(saved)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise FileError(f"{path} is a checkpoint that does not fit this version: {error!r}") from error
+        for name, given, found in (("set", set, session.set), ("method", method, session.algorithm)):
+            if given is not None and not isinstance(given, str) and repr(given) != repr(found):
+                raise ValueError(f"{path} was saved with the {name} {found!r}; {given!r} was handed over.")
+        return session
+
+    def _restore(self, saved: Mapping[str, Any]) -> None:
+        self.reasons, self.entropy, self.ledger = saved["reasons"], saved["entropy"], saved["ledger"]
+        self.trace, self.nit, self.nlmo, self.number = (
+            saved["trace"],
+            saved["nit"],
+            saved["nlmo"],
+            saved["number"],
+        )
+        self.gap, self.info, self.diagnosed = saved["gap"], saved["info"], saved["diagnosed"]
+        self._dearest, self.state, self.status = saved["dearest"], saved["state"], saved["status"]
+        self._clock = _Clock(saved["seconds"])
+        if saved["answers"]:
+            self._step = self._begin()
+            self._answers, self._spent = list(saved["answers"]), saved["spent"]
+            next(self._step)
+            for answer in self._answers[:-1]:
+                self._step.send(answer)
+            self._advance(self._answers[-1])
+
+
+def check_answer(query: Query, told: Any) -> Answer:
+    """The answer in its form, or a sentence about what is wrong with it."""
+    if isinstance(told, Answer):
+        answer = told
+    else:
+        answer = Answer(np.array(told, dtype=float).reshape(len(query.anchors), -1))
+    expected = (len(query.anchors), query.width)
+    if answer.values.shape != expected:
+        raise ValueError(
+            f"The query asks for values of shape {expected}; the answer has {answer.values.shape}."
+        )
+    if not np.isfinite(answer.values).all():
+        raise ValueError("The answer has values that are not finite; nothing was counted. Tell finite means.")
+    if query.variance and (answer.variance is None or answer.variance.shape != (expected[0], query.count)):
+        raise ValueError(
+            f"The query asks for variances of shape {(expected[0], query.count)} beside the values."
+        )
+    return answer
+
+
+def _entropy(rng: Any) -> tuple[int, ...]:
+    """The integers from which everything random derives."""
+    if isinstance(rng, np.random.Generator):
+        return tuple(int(word) for word in rng.integers(1 << 32, size=4))
+    sequence = rng if isinstance(rng, np.random.SeedSequence) else np.random.SeedSequence(rng)
+    entropy = sequence.entropy
+    words = entropy if isinstance(entropy, Sequence) else [entropy]
+    return (*(int(word) for word in words if word is not None), *(int(key) for key in sequence.spawn_key))
+
+
+class _Clock:
+    """Seconds since it was made, pauses excepted, on top of what was spent before; never runs backwards."""
+
+    def __init__(self, before: float = 0.0) -> None:
+        self._before = before
+        self._start = time.monotonic()
+        self._pause: float | None = None
+
+    def read(self) -> float:
+        return self._before + (self._pause or time.monotonic()) - self._start
+
+    def paused(self) -> _Clock:
+        return self
+
+    def __enter__(self) -> None:
+        self._pause = time.monotonic()
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pause is not None:
+            self._start += time.monotonic() - self._pause
+        self._pause = None
+
+
+__all__ = ["BudgetError", "Session", "check_answer"]

@@ -1,0 +1,38 @@
+"""Every way of stopping, with a sentence."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """Why a run stopped. Converging and reaching a limit that was asked for count as success."""
+
+    CONVERGED = 0
+    BUDGET = 1
+    MAX_ITER = 2
+    MAX_LMO = 3
+    MAX_TIME = 4
+    CALLBACK = 5
+    INTERRUPTED = 6
+    RUNNING = 7
+
+    @property
+    def sentence(self) -> str:
+        return _SENTENCES[self]
+
+    @property
+    def success(self) -> bool:
+        return self <= Status.MAX_TIME
+
+
+_SENTENCES = {
+    Status.CONVERGED: "The estimated Frank-Wolfe gap fell below the tolerance.",
+    Status.BUDGET: "The next iteration would exceed the budget of queries.",
+    Status.MAX_ITER: "The limit on iterations was reached.",
+    Status.MAX_LMO: "The limit on calls of the linear minimisation oracle was reached.",
+    Status.MAX_TIME: "The limit on wall time was reached.",
+    Status.CALLBACK: "A callback raised StopIteration.",
+    Status.INTERRUPTED: "The run was interrupted from outside.",
+    Status.RUNNING: "The run is not finished.",
+}

@@ -1,0 +1,83 @@
+"""What a run looked like along the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zofw.core import Array, Info
+from zofw.extras import extra
+
+if TYPE_CHECKING:
+    import pandas
+
+COLUMNS = ("iteration", "queries", "lmos", "objective", "time")
+
+
+@dataclass
+class Trace:
+    """Rows (iteration, queries, LMO calls, objective, seconds) and each method's own numbers.
+
+    The first row is x_0. The objective is the exact mean, computed for diagnosis: its evaluations are in no count and
+    its time in no clock.
+    """
+
+    rows: list[tuple[float, ...]] = field(default_factory=list)
+    infos: list[Info] = field(default_factory=list)
+
+    def append(
+        self, iteration: int, queries: int, lmos: int, objective: float, time: float, info: Info
+    ) -> None:
+        self.rows.append((iteration, queries, lmos, objective, time))
+        self.infos.append(dict(info))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[tuple[float, ...]]:
+        return iter(self.rows)
+
+    def column(self, name: str) -> Array:
+        """A column by name: one of the five, or a number the method reports (NaN where it did not)."""
+        if name in COLUMNS:
+            at = COLUMNS.index(name)
+            return np.array([row[at] for row in self.rows], dtype=float)
+        if name not in self.names:
+            raise KeyError(f"The trace has no column {name!r}; it has {', '.join((*COLUMNS, *self.names))}.")
+        return np.array([info.get(name, np.nan) for info in self.infos], dtype=float)
+
+    __getitem__ = column
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the method's own numbers, in order of appearance."""
+        return list(dict.fromkeys(name for info in self.infos for name in info))
+
+    @property
+    def iteration(self) -> Array:
+        return self.column("iteration")
+
+    @property
+    def queries(self) -> Array:
+        return self.column("queries")
+
+    @property
+    def lmos(self) -> Array:
+        return self.column("lmos")
+
+    @property
+    def objective(self) -> Array:
+        return self.column("objective")
+
+    @property
+    def time(self) -> Array:
+        return self.column("time")
+
+    def to_frame(self) -> pandas.DataFrame:
+        """As a pandas DataFrame (extra ``frame``)."""
+        pd = extra("pandas", "frame")
+        frame: pandas.DataFrame = pd.DataFrame({name: self.column(name) for name in (*COLUMNS, *self.names)})
+        return frame.astype({"iteration": int, "queries": int, "lmos": int})

@@ -1,0 +1,81 @@
+"""The Birkhoff polytope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array, Atom, Sparse
+from zofw.sets.protocol import Inball, Vertices, counting, point, register, scaled
+
+__all__ = ["Birkhoff"]
+
+
+@register("birkhoff")
+@dataclass(frozen=True)
+class Birkhoff(Vertices):
+    r"""The doubly stochastic matrices :math:`\{X \ge 0 : X 1 = 1,\ X^\top 1 = 1\}` of size n, flattened by rows.
+
+    The vertices are the permutation matrices, and the oracle is a linear assignment problem, solved exactly by SciPy in
+    O(n³). On ties it returns one optimal assignment, always the same for the same g.
+
+    Parameters
+    ----------
+    size
+        The number n of rows and columns.
+
+    References
+    ----------
+    D. F. Crouse, On implementing 2D rectangular assignment algorithms, IEEE Trans. Aerosp. Electron. Syst. 52, 2016.
+    """
+
+    size: int
+
+    def __post_init__(self) -> None:
+        counting(self, "size")
+
+    @property
+    def fixed_dim(self) -> int:
+        """n²."""
+        return self.size**2
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.size, self.size
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
+        """The permutation matrix of a cheapest assignment."""
+        from scipy.optimize import linear_sum_assignment
+
+        rows, columns = linear_sum_assignment(scaled(self, g, self._shape).reshape(self._shape))
+        return Sparse(rows * self.size + columns, np.ones(self.size), self.size**2)
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether x ≥ −tol and every row and column sums to 1 up to tol."""
+        matrix = point(self, x, self._shape).reshape(self._shape)
+        sums = np.concatenate([matrix.sum(axis=0), matrix.sum(axis=1)])
+        return bool(matrix.min() >= -tol and np.abs(sums - 1).max() <= tol)
+
+    def diameter(self, dim: int) -> float:
+        """√(2n), exact: two permutations that agree nowhere; 0 for n = 1."""
+        self.check_dim(dim)
+        return float((2 * self.size) ** 0.5) if self.size > 1 else 0.0
+
+    def initial_point(self, dim: int) -> Array:
+        """The barycentre, 1/n everywhere."""
+        self.check_dim(dim)
+        return np.full(dim, 1 / self.size)
+
+    def inball(self, dim: int) -> Inball:
+        """The inscribed ball: the barycentre and its distance 1/(n − 1) from the faces x_ij = 0."""
+        return self.initial_point(dim), 1 / (self.size - 1) if self.size > 1 else np.inf
+
+    def tangent(self, v: ArrayLike) -> Array:
+        """v with the mean of every row and column removed."""
+        v = np.asarray(v, dtype=np.float64)
+        cube = v.reshape(self.size, self.size, -1)
+        cube = cube - cube.mean(axis=0)
+        centred: Array = cube - cube.mean(axis=1, keepdims=True)
+        return centred.reshape(v.shape)

@@ -1,0 +1,100 @@
+"""The box."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array, Atom, Dense, by_value
+from zofw.sets.protocol import Inball, Vertices, frozen, gradient, point, register
+
+__all__ = ["Box"]
+
+
+@register("box")
+@by_value
+@dataclass(frozen=True, eq=False)
+class Box(Vertices):
+    r"""The box :math:`\{x : l_i \le x_i \le u_i\}`.
+
+    .. math:: s_i = l_i \text{ where } g_i \ge 0, \quad s_i = u_i \text{ where } g_i < 0.
+
+    A coordinate with :math:`l_i = u_i` is fixed, and no direction of the affine hull moves it.
+
+    Parameters
+    ----------
+    lower, upper
+        Finite bounds: two numbers for a box that lives in every dimension, or arrays of shape (d,), or one of each.
+    """
+
+    lower: float | Array
+    upper: float | Array
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper"):
+            given = getattr(self, name)
+            bound = frozen(self, name, given, min(np.ndim(given), 1))
+            object.__setattr__(self, name, bound if bound.ndim else float(bound))
+        sizes = {np.size(b) for b in (self.lower, self.upper) if np.ndim(b)}
+        if len(sizes) > 1 or 0 in sizes:
+            raise ValueError(
+                f"Box: lower and upper must have one common length of at least 1, but have {sorted(sizes)}."
+            )
+        if not (np.isfinite(self.lower).all() and np.isfinite(self.upper).all()):
+            raise ValueError("Box: lower and upper must be finite; an unbounded box has no linear minimiser.")
+        wrong = np.flatnonzero(np.greater(self.lower, self.upper))
+        if wrong.size:
+            raise ValueError(
+                f"Box: lower must not exceed upper, but does at {wrong.size} places, first at {wrong[0]}."
+            )
+
+    @property
+    def fixed_dim(self) -> int | None:
+        """The length of the bounds, None for two numbers."""
+        return (
+            max(np.size(b) for b in (self.lower, self.upper))
+            if np.ndim(self.lower) + np.ndim(self.upper)
+            else None
+        )
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
+        """The corner that g points away from."""
+        return Dense(np.where(gradient(self, g) >= 0, self.lower, self.upper))
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether l − tol·m ≤ x ≤ u + tol·m, with m the greater of |l| and |u| in each coordinate."""
+        x = point(self, x)
+        slack = tol * np.maximum(np.abs(self.lower), np.abs(self.upper))
+        return bool(np.all((x >= self.lower - slack) & (x <= self.upper + slack)))
+
+    def diameter(self, dim: int) -> float:
+        """‖u − l‖₂, exact."""
+        self.check_dim(dim)
+        return float(np.linalg.norm(np.broadcast_to(np.subtract(self.upper, self.lower), dim)))
+
+    def initial_point(self, dim: int) -> Array:
+        """0 if it is a member, the centre otherwise."""
+        self.check_dim(dim)
+        return np.zeros(dim) if self.contains(np.zeros(dim), 0.0) else self._centre(dim)
+
+    def _centre(self, dim: int) -> Array:
+        return np.broadcast_to(np.multiply(self.lower, 0.5) + np.multiply(self.upper, 0.5), dim).copy()
+
+    def inball(self, dim: int) -> Inball:
+        """The centre, and half the least width of a coordinate that is not fixed."""
+        self.check_dim(dim)
+        width = np.broadcast_to(np.subtract(self.upper, self.lower), dim)
+        return self._centre(dim), float(np.min(width[width > 0], initial=np.inf)) / 2
+
+    def tangent(self, v: ArrayLike) -> Array:
+        """v with the fixed coordinates set to zero."""
+        v = np.asarray(v, dtype=np.float64)
+        moves = np.broadcast_to(np.less(self.lower, self.upper), len(v))
+        moved: Array = (v.T * moves).T
+        return moved
+
+    def project(self, x: ArrayLike) -> Array:
+        """Euclidean projection: clipping."""
+        return np.clip(point(self, x), self.lower, self.upper)

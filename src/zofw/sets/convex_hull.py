@@ -1,0 +1,106 @@
+"""The convex hull of given points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array, Atom, Dense, by_value
+from zofw.sets.lp import solve_scipy
+from zofw.sets.protocol import Vertices, frozen, point, register, scaled
+
+__all__ = ["ConvexHull"]
+
+PAIRS = 2000  # up to this many points the diameter is taken over all pairs
+
+
+@register("convex-hull")
+@by_value
+@dataclass(frozen=True, eq=False)
+class ConvexHull(Vertices):
+    r"""The hull :math:`\{\sum_i \lambda_i p_i : \lambda \ge 0,\ \sum_i \lambda_i = 1\}` of the rows of a matrix.
+
+    .. math:: \arg\min_s \langle g, s\rangle = p_i, \qquad i = \arg\min_j \langle g, p_j\rangle,
+
+    the lowest such i on ties.
+
+    Parameters
+    ----------
+    points
+        The points, shape (N, d); copied.
+    """
+
+    points: Array
+
+    def __post_init__(self) -> None:
+        points = frozen(self, "points", self.points, 2)
+        if not points.size or not np.isfinite(points).all():
+            raise ValueError(
+                f"ConvexHull: points must be a finite (N, d) array with N, d ≥ 1, but has shape {points.shape}"
+                + (" and infinite entries." if points.size else ".")
+            )
+        object.__setattr__(self, "points", points)
+
+    @property
+    def fixed_dim(self) -> int:
+        """d."""
+        return int(self.points.shape[1])
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
+        """The first point of the least ⟨g, p⟩."""
+        return Dense(self.points[int(np.argmin(self.points @ scaled(self, g)))])
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether some convex combination is within tol of x, in units of the greatest |entry| of the points.
+
+        The combination comes from one linear programme, min t subject to |Pᵀλ − x| ≤ t, and its distance is recomputed.
+        """
+        x = point(self, x)
+        scale = max(float(np.abs(self.points).max()), np.finfo(float).tiny)
+        if not np.isfinite(x).all() or np.abs(x).max() > scale * (1 + tol):
+            return False
+        count = len(self.points)
+        columns = self.points.T / scale  # (d, N)
+        ones = np.ones((x.size, 1))
+        solution = solve_scipy(
+            np.append(np.zeros(count), 1.0),
+            A_ub=np.block([[columns, -ones], [-columns, -ones]]),
+            b_ub=np.concatenate([x, -x]) / scale,
+            A_eq=np.append(np.ones(count), 0.0)[None],
+            b_eq=[1.0],
+        )
+        weights = np.maximum(np.asarray(solution)[:count], 0.0)
+        return bool(np.abs(columns @ (weights / weights.sum()) - x / scale).max() <= tol)
+
+    def diameter(self, dim: int) -> float:
+        """The greatest distance of two points, exact up to 2,000 points; beyond, twice the greatest from the mean."""
+        self.check_dim(dim)
+        if len(self.points) <= PAIRS:
+            return max(float(np.linalg.norm(self.points - p, axis=1).max()) for p in self.points)
+        return 2.0 * float(np.linalg.norm(self.points - self.points.mean(axis=0), axis=1).max())
+
+    def initial_point(self, dim: int) -> Array:
+        """The mean of the points."""
+        self.check_dim(dim)
+        mean: Array = self.points.mean(axis=0)
+        return mean
+
+    def inball(self, dim: int) -> None:
+        """None: no ball inside is known without the faces."""
+        self.check_dim(dim)
+
+    @cached_property
+    def _frame(self) -> Array:
+        """Orthonormal rows that span the differences of the points, (rank, d)."""
+        _, sigma, rows = np.linalg.svd(self.points - self.points.mean(axis=0), full_matrices=False)
+        cut = max(self.points.shape) * np.finfo(float).eps * max(float(np.abs(self.points).max()), sigma[0])
+        frame: Array = rows[sigma > cut]
+        return frame
+
+    def tangent(self, v: ArrayLike) -> Array:
+        """The part of v in the span of the differences of the points."""
+        along: Array = self._frame.T @ (self._frame @ np.asarray(v, dtype=np.float64))
+        return along

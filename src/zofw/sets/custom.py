@@ -1,0 +1,155 @@
+"""The user's own set: one method is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array, Atom, as_atom
+from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, point
+
+__all__ = ["Custom", "as_set", "can_project"]
+
+
+class Projects(Protocol):
+    """A set with a Euclidean projection."""
+
+    def project(self, x: ArrayLike) -> Array:
+        """The member nearest to x."""
+
+
+def can_project(region: object) -> TypeGuard[Projects]:
+    """Whether a set has a Euclidean projection ``project(x)``."""
+    return hasattr(region, "project")
+
+
+def as_set(oracle: Any, *, dim: int | None = None, diameter: float | None = None) -> Region:
+    """A set with everything this library asks, from an object with ``lmo(g)`` or a function g ↦ s.
+
+    A set that already has everything is returned as it is; of any other object, the methods it has are used and the
+    missing ones are filled in as `Custom` describes.
+
+    Parameters
+    ----------
+    oracle
+        An object with a method ``lmo(g) -> array``, or a callable with that signature.
+    dim
+        The dimension, if the set has one of its own.
+    diameter
+        The Euclidean diameter or an upper bound of it, if it is known and the object does not tell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ball = as_set(lambda g: -g / np.linalg.norm(g), diameter=2.0)
+    >>> ball.lmo([0.0, 2.0])
+    array([ 0., -1.])
+    """
+    if isinstance(oracle, Region) and dim is None and diameter is None:
+        return oracle
+    if not callable(getattr(oracle, "lmo", oracle)):
+        raise TypeError(
+            f"A set needs a method lmo(g) that returns a minimiser of ⟨g, s⟩, but {name_of(oracle)} has none; "
+            "give an object with that method, or a function."
+        )
+    return Custom(oracle, dim, diameter)
+
+
+@dataclass(frozen=True)
+class Custom(Vertices):
+    """A set known through its oracle alone, and through whatever other methods the oracle's object has.
+
+    What is missing is filled in as follows. ``contains`` asks the oracle once, along x minus the initial point: when it
+    says no, x is outside; when it says yes, x has not been shown to be outside. ``initial_point`` is the midpoint of two
+    opposite vertices. ``diameter`` is an error. ``inball`` is None, ``tangent`` the identity, ``project`` absent.
+
+    Parameters
+    ----------
+    oracle
+        The object with ``lmo``, or the function.
+    dim, bound
+        Its own dimension and its diameter, where given.
+    """
+
+    oracle: Any
+    dim: int | None = None
+    bound: float | None = None
+
+    def _own(self, name: str) -> Any:
+        """The method of that name of the user's object, or None."""
+        return getattr(self.oracle, name, None)
+
+    @property
+    def fixed_dim(self) -> int | None:
+        """The dimension given, if any."""
+        return self._own("fixed_dim") if self.dim is None else self.dim
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
+        """The user's vertex, copied and checked; the oracle sees a read-only g."""
+        g = gradient(self, g).view()
+        g.setflags(write=False)
+        oracle = self._own("atom") or self._own("lmo") or self.oracle
+        s = oracle(g)
+        if isinstance(s, Atom):
+            return s
+        if np.shape(s) != g.shape:
+            raise ValueError(
+                f"The oracle {name_of(self.oracle)} must return an array of shape {g.shape}, the shape of the gradient, "
+                f"but returned {np.shape(s)}."
+            )
+        return as_atom(s)
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """The user's answer, or False only if the oracle shows that x is outside."""
+        if own := self._own("contains"):
+            return bool(own(x, tol))
+        x = point(self, x)
+        if not np.isfinite(x).all():
+            return False
+        centre = self.initial_point(x.size)
+        out = x - centre
+        s = self.lmo(-out)  # maximises ⟨out, s⟩
+        scale = np.linalg.norm(out) * max(float(np.linalg.norm(s)), float(np.linalg.norm(s - centre)))
+        return bool(out @ (x - s) <= tol * scale)
+
+    def diameter(self, dim: int) -> float:
+        """The diameter given, or the user's."""
+        if self.bound is not None:
+            return float(self.bound)
+        if own := self._own("diameter"):
+            return float(own(dim))
+        raise ValueError(
+            f"The diameter of {name_of(self.oracle)} was asked for but is not known; give it as_set(…, diameter=…), or give "
+            "the object a method diameter(dim)."
+        )
+
+    def initial_point(self, dim: int) -> Array:
+        """The user's, or the midpoint of the vertices along (1, …, 1) and its opposite."""
+        self.check_dim(dim)
+        if own := self._own("initial_point"):
+            return np.array(own(dim), dtype=np.float64)
+        ones = np.ones(dim)
+        return (self.lmo(ones) + self.lmo(-ones)) / 2
+
+    def inball(self, dim: int) -> Inball | None:
+        """The user's, or None."""
+        own = self._own("inball")
+        ball: Inball | None = own(dim) if own else None
+        return ball
+
+    def tangent(self, v: ArrayLike) -> Array:
+        """The user's, or a copy of v."""
+        own = self._own("tangent")
+        return np.array(own(v) if own else v, dtype=np.float64)
+
+    @property
+    def project(self) -> Callable[[ArrayLike], Array]:
+        """The user's Euclidean projection; absent if there is none."""
+        own: Callable[[ArrayLike], Array] | None = self._own("project")
+        if own is None:
+            raise AttributeError(f"{name_of(self.oracle)} cannot project.")
+        return own

@@ -1,0 +1,73 @@
+"""The k-sparse polytope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array, Atom, Sparse
+from zofw.sets.protocol import Ball, counting, gradient, point, positive, register, smallest
+from zofw.sets.thresholds import project_capped
+
+__all__ = ["KSparse"]
+
+
+@register("k-sparse")
+@dataclass(frozen=True)
+class KSparse(Ball):
+    r"""The polytope :math:`\{x : \|x\|_\infty \le r,\ \|x\|_1 \le k r\}`, the hull of the k-sparse sign vectors times r.
+
+    .. math:: s_i = -r\,\mathrm{sign}(g_i) \text{ on the } k \text{ greatest } |g_i|,
+
+    lowest index first on ties, with :math:`s_i = -r` where :math:`g_i = 0`. Every dimension; for :math:`k \ge d` it is
+    the cube.
+
+    Parameters
+    ----------
+    k
+        How many entries of a vertex are not zero.
+    radius
+        Their size r > 0.
+
+    References
+    ----------
+    M. Besançon, A. Carderera and S. Pokutta, FrankWolfe.jl: a high-performance and flexible toolbox for Frank-Wolfe
+    algorithms and conditional gradients, INFORMS J. Comput. 34, 2022.
+    """
+
+    k: int
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        counting(self, "k")
+        positive(self, "radius")
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
+        """The signs opposite to the k greatest |g_i|."""
+        g = gradient(self, g)
+        places = np.sort(smallest(-np.abs(g), self.k))
+        return Sparse(places, np.where(g[places] >= 0, -self.radius, self.radius), g.size)
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether max(‖x‖_∞, ‖x‖₁/k) ≤ r (1 + tol)."""
+        size = np.abs(point(self, x))
+        return bool(np.maximum(size.max(), size.sum() / self.k) <= self.radius * (1 + tol))
+
+    def inner(self, dim: int) -> float:
+        """min(1, k/√d)."""
+        return float(min(1.0, self.k / dim**0.5))
+
+    def outer(self, dim: int) -> float:
+        """√min(k, d), at a vertex."""
+        return float(min(self.k, dim) ** 0.5)
+
+    def project(self, x: ArrayLike) -> Array:
+        """Euclidean projection: clipping where that suffices, the capped simplex of |x| otherwise."""
+        x = point(self, x)
+        clipped: Array = np.clip(x, -self.radius, self.radius)
+        total = self.k * self.radius
+        if np.abs(clipped).sum() <= total:
+            return clipped
+        return np.copysign(project_capped(np.abs(x), total, self.radius), x)

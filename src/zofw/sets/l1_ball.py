@@ -1,0 +1,68 @@
+"""The ℓ1 ball."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array, Atom, Sparse
+from zofw.sets.protocol import Ball, gradient, point, positive, register
+from zofw.sets.thresholds import shrink_to_l1
+
+__all__ = ["L1Ball"]
+
+
+@register("l1-ball")
+@dataclass(frozen=True)
+class L1Ball(Ball):
+    r"""The ball :math:`\{x : \sum_i |x_i| \le r\}`, whose vertices are :math:`\pm r e_i`.
+
+    .. math:: \arg\min_s \langle g, s\rangle = -r\,\mathrm{sign}(g_i)\,e_i, \qquad i = \arg\max_j |g_j|,
+
+    the lowest such i on ties, and :math:`-r e_0` for g = 0. Every dimension.
+
+    Parameters
+    ----------
+    radius
+        The radius r > 0.
+
+    References
+    ----------
+    J. Duchi, S. Shalev-Shwartz, Y. Singer and T. Chandra, Efficient projections onto the ℓ1-ball for learning in high
+    dimensions, ICML 2008 (projection).
+
+    Examples
+    --------
+    >>> L1Ball(2.0).lmo([0.5, -3.0, 3.0])
+    array([0., 2., 0.])
+    """
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive(self, "radius")
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
+        """The vertex ∓r e_i of the greatest |g_i|."""
+        g = gradient(self, g)
+        i = int(np.argmax(np.abs(g)))
+        return Sparse(np.array([i]), np.array([-self.radius if g[i] >= 0 else self.radius]), g.size)
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether ‖x‖₁ ≤ r (1 + tol)."""
+        return bool(np.abs(point(self, x)).sum() <= self.radius * (1 + tol))
+
+    def inner(self, dim: int) -> float:
+        """1/√d: ‖x‖₁ ≤ √d ‖x‖₂."""
+        return float(dim**-0.5)
+
+    def outer(self, dim: int) -> float:
+        """1, at a vertex."""
+        return 1.0
+
+    def project(self, x: ArrayLike) -> Array:
+        """Euclidean projection: soft thresholding."""
+        x = point(self, x)
+        return np.copysign(shrink_to_l1(np.abs(x), self.radius), x)

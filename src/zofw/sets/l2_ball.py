@@ -1,0 +1,58 @@
+"""The Euclidean ball."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array, Atom, Dense
+from zofw.sets.protocol import Ball, point, positive, register, scaled
+
+__all__ = ["L2Ball"]
+
+
+@register("l2-ball")
+@dataclass(frozen=True)
+class L2Ball(Ball):
+    r"""The ball :math:`\{x : \|x\|_2 \le r\}`, every boundary point of which is extreme.
+
+    .. math:: \arg\min_s \langle g, s\rangle = -r\,g / \|g\|_2,
+
+    and :math:`-r e_0` for g = 0. Every dimension.
+
+    Parameters
+    ----------
+    radius
+        The radius r > 0.
+    """
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive(self, "radius")
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
+        """The boundary point opposite to g."""
+        g = scaled(self, g)
+        if not g.any():
+            g[0] = 1.0
+        return Dense(g * (-self.radius / np.linalg.norm(g)))
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether ‖x‖₂ ≤ r (1 + tol)."""
+        return bool(np.linalg.norm(point(self, x)) <= self.radius * (1 + tol))
+
+    def inner(self, dim: int) -> float:
+        """1."""
+        return 1.0
+
+    def outer(self, dim: int) -> float:
+        """1."""
+        return 1.0
+
+    def project(self, x: ArrayLike) -> Array:
+        """Euclidean projection: x scaled back to the sphere if it lies outside."""
+        x = point(self, x)
+        return x * (self.radius / max(float(np.linalg.norm(x)), self.radius))

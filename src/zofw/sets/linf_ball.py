@@ -1,0 +1,54 @@
+"""The ℓ∞ ball."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array, Atom, Dense
+from zofw.sets.protocol import Ball, gradient, point, positive, register
+
+__all__ = ["LinfBall"]
+
+
+@register("linf-ball")
+@dataclass(frozen=True)
+class LinfBall(Ball):
+    r"""The cube :math:`\{x : \max_i |x_i| \le r\}`, whose vertices are the sign vectors times r.
+
+    .. math:: \arg\min_s \langle g, s\rangle = -r\,\mathrm{sign}(g),
+
+    with :math:`s_i = -r` where :math:`g_i = 0`. Every dimension.
+
+    Parameters
+    ----------
+    radius
+        The radius r > 0.
+    """
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive(self, "radius")
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
+        """The corner opposite to the signs of g."""
+        return Dense(np.where(gradient(self, g) >= 0, -self.radius, self.radius))
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether max |x_i| ≤ r (1 + tol)."""
+        return bool(np.abs(point(self, x)).max() <= self.radius * (1 + tol))
+
+    def inner(self, dim: int) -> float:
+        """1."""
+        return 1.0
+
+    def outer(self, dim: int) -> float:
+        """√d, at a corner."""
+        return float(dim**0.5)
+
+    def project(self, x: ArrayLike) -> Array:
+        """Euclidean projection: clipping."""
+        return np.clip(point(self, x), -self.radius, self.radius)

@@ -1,0 +1,81 @@
+"""The ℓp balls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array, Atom, Dense
+from zofw.sets.l1_ball import L1Ball
+from zofw.sets.linf_ball import LinfBall
+from zofw.sets.protocol import Ball, point, positive, register, scaled
+
+__all__ = ["LpBall"]
+
+
+def lp_norm(x: Array, p: float) -> float:
+    """‖x‖_p, scaled by the greatest entry so that no power overflows; NaN if x has a NaN."""
+    top = float(np.abs(x).max())
+    if not 0 < top < np.inf or p == np.inf:
+        return top
+    return float(top * np.sum(np.abs(x / top) ** p) ** (1 / p))
+
+
+@register("lp-ball")
+@dataclass(frozen=True)
+class LpBall(Ball):
+    r"""The ball :math:`\{x : \|x\|_p \le r\}`, :math:`1 \le p \le \infty`.
+
+    With the dual exponent :math:`1/p + 1/q = 1`, equality in Hölder's inequality gives, for :math:`1 < p < \infty`,
+
+    .. math:: s_i = -r\,\mathrm{sign}(g_i)\,\bigl(|g_i| / \|g\|_q\bigr)^{q-1}, \qquad
+              \min_s \langle g, s\rangle = -r\,\|g\|_q,
+
+    and :math:`-r e_0` for g = 0. The ends p = 1 and p = ∞ are those of `L1Ball` and `LinfBall`. Every dimension.
+
+    Parameters
+    ----------
+    radius
+        The radius r > 0.
+    p
+        The exponent, at least 1; ``numpy.inf`` is allowed.
+    """
+
+    radius: float = 1.0
+    p: float = 2.0
+
+    def __post_init__(self) -> None:
+        positive(self, "radius")
+        if not isinstance(self.p, Real) or not self.p >= 1:
+            raise ValueError(
+                f"LpBall: p must be a number of at least 1, but {self.p!r} was given; below 1 is no norm."
+            )
+        object.__setattr__(self, "p", float(self.p))
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
+        """The point at which Hölder's inequality is an equality."""
+        if self.p == 1.0:
+            return L1Ball(self.radius).atom(g)
+        if self.p == np.inf:
+            return LinfBall(self.radius).atom(g)
+        g = scaled(self, g)
+        if not g.any():
+            g[0] = 1.0
+        size = np.abs(g)
+        s = np.copysign((size / size.max()) ** (1 / (self.p - 1)), -g)  # q − 1 = 1/(p − 1)
+        return Dense(s * (self.radius / lp_norm(s, self.p)))
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether ‖x‖_p ≤ r (1 + tol)."""
+        return lp_norm(point(self, x), self.p) <= self.radius * (1 + tol)
+
+    def inner(self, dim: int) -> float:
+        """min(1, d^{1/2 − 1/p})."""
+        return float(min(1.0, dim ** (0.5 - 1 / self.p)))
+
+    def outer(self, dim: int) -> float:
+        """max(1, d^{1/2 − 1/p})."""
+        return float(max(1.0, dim ** (0.5 - 1 / self.p)))

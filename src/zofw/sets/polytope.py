@@ -1,0 +1,206 @@
+"""A polytope given by linear inequalities and equations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array, Atom, Dense, by_value
+from zofw.sets.lp import FEASIBILITY, solve_highspy, solve_scipy
+from zofw.sets.protocol import Inball, Vertices, frozen, point, register, scaled
+
+__all__ = ["Polytope"]
+
+
+@register("polytope")
+@by_value
+@dataclass(frozen=True, eq=False)
+class Polytope(Vertices):
+    r"""The polytope :math:`\{x : A_{ub} x \le b_{ub},\ A_{eq} x = b_{eq},\ l \le x \le u\}`.
+
+    The oracle is one linear programme, solved by the simplex method of HiGHS to a primal and dual feasibility of 1e-10.
+    It always starts afresh, or from the vertex given as ``warm``, so that the result is a function of (g, warm). Where
+    several vertices are optimal the value is the same and the vertex is the one the solver ends on, which may differ
+    between the two solvers, between versions of HiGHS, and with the warm start.
+
+    An empty or unbounded polytope is refused when it is made.
+
+    Parameters
+    ----------
+    A_ub, b_ub
+        Inequalities, shapes (m, d) and (m,).
+    A_eq, b_eq
+        Equations, shapes (q, d) and (q,).
+    bounds
+        One pair (l, u) for all coordinates or a sequence of d pairs; None is no bound. Unlike `scipy.optimize.linprog`,
+        the default is *no* bound, not x ≥ 0.
+    solver
+        ``"scipy"``, or ``"highspy"`` (the extra ``lp``), the only one that makes use of a warm start.
+
+    References
+    ----------
+    Q. Huangfu and J. A. J. Hall, Parallelizing the dual revised simplex method, Math. Program. Comput. 10, 2018.
+    """
+
+    A_ub: Any = None
+    b_ub: Any = None
+    A_eq: Any = None
+    b_eq: Any = None
+    bounds: Any = (None, None)
+    solver: Literal["scipy", "highspy"] = "scipy"
+
+    def __post_init__(self) -> None:
+        if self.solver not in ("scipy", "highspy"):
+            raise ValueError(f"Polytope: solver must be 'scipy' or 'highspy', but {self.solver!r} was given.")
+        limits = np.array(self.bounds, dtype=np.float64)  # None becomes NaN
+        dims = {np.shape(matrix)[-1] for matrix in (self.A_ub, self.A_eq) if matrix is not None}
+        dims |= {len(limits)} if limits.ndim == 2 else set()
+        if len(dims) != 1 or limits.shape[-1:] != (2,) or limits.ndim > 2:
+            raise ValueError(
+                "Polytope: A_ub, A_eq and a list of pairs of bounds must agree on one dimension, but give "
+                f"{sorted(dims) or 'none'} with bounds of shape {limits.shape}."
+            )
+        dim = dims.pop()
+        for kind in ("ub", "eq"):
+            self._set_rows(f"A_{kind}", f"b_{kind}", dim)
+        limits = np.where(np.isnan(limits), [-np.inf, np.inf], limits) + np.zeros((dim, 1))
+        if (limits[:, 0] > limits[:, 1]).any():
+            raise ValueError(
+                f"Polytope: a lower bound exceeds its upper bound at {np.argmax(np.diff(limits) < 0)}."
+            )
+        object.__setattr__(self, "bounds", frozen(self, "bounds", limits, 2))
+        self._require_bounded()
+        self.inball(dim)  # raises if the polytope is empty
+
+    def _set_rows(self, matrix: str, vector: str, dim: int) -> None:
+        left, right = getattr(self, matrix), getattr(self, vector)
+        if (left is None) != (right is None):
+            raise ValueError(f"Polytope: {matrix} and {vector} must be given together.")
+        left = frozen(self, matrix, np.zeros((0, dim)) if left is None else left, 2)
+        right = frozen(self, vector, np.zeros(0) if right is None else right, 1)
+        if len(left) != len(right) or not np.isfinite(left).all() or not np.isfinite(right).all():
+            raise ValueError(
+                f"Polytope: {matrix} and {vector} must be finite with as many rows as right-hand sides, but have shapes "
+                f"{left.shape} and {right.shape}."
+            )
+        object.__setattr__(self, matrix, left)
+        object.__setattr__(self, vector, right)
+
+    def _require_bounded(self) -> None:
+        """A polyhedron is bounded iff 0 is its only direction of recession r.
+
+        If there is another, then ⟨h, r⟩ ≠ 0 for a random h with probability one, and one of ±h finds it.
+        """
+        finite = np.isfinite(self.bounds)
+        if finite.all():
+            return
+        h = np.random.default_rng(0).standard_normal(len(finite))
+        box = np.where(finite, 0.0, [-1.0, 1.0])
+        for c in (h, -h):
+            r = solve_scipy(
+                c, A_ub=self.A_ub, b_ub=0 * self.b_ub, A_eq=self.A_eq, b_eq=0 * self.b_eq, bounds=box
+            )
+            if r is not None and c @ r < -1e3 * FEASIBILITY:
+                raise ValueError(
+                    f"Polytope: the constraints leave coordinate {int(np.argmax(np.abs(r)))} unbounded; add bounds or rows."
+                )
+
+    def _vertex(self, c: Array) -> Array | None:
+        return solve_scipy(
+            c, A_ub=self.A_ub, b_ub=self.b_ub, A_eq=self.A_eq, b_eq=self.b_eq, bounds=self.bounds
+        )
+
+    @property
+    def fixed_dim(self) -> int:
+        """d."""
+        return len(self.bounds)
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
+        """A vertex of the least ⟨g, s⟩, found by the simplex method."""
+        g = scaled(self, g)
+        if self.solver == "scipy":
+            return Dense(np.asarray(self._vertex(g)))
+        rows = np.concatenate([self.A_ub, self.A_eq])
+        upper = np.concatenate([self.b_ub, self.b_eq])
+        lower = np.where(np.arange(len(rows)) < len(self.b_ub), -np.inf, upper)
+        start = None if warm is None else point(self, warm.dense())
+        return Dense(solve_highspy(g, rows, np.stack([lower, upper], axis=1), self.bounds, start))
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether every constraint holds up to tol times the greatest of its terms."""
+        x = point(self, x)
+        size = np.abs(x)
+        excess = np.concatenate([self.A_ub @ x - self.b_ub, np.abs(self.A_eq @ x - self.b_eq)])
+        terms = np.concatenate([np.abs(self.A_ub) @ size, np.abs(self.A_eq) @ size])
+        slack = tol * np.maximum(terms, np.abs(np.concatenate([self.b_ub, self.b_eq])))
+        lower, upper = self.bounds.T
+        margin = tol * max(np.max(size), np.max(np.abs(self.bounds[np.isfinite(self.bounds)]), initial=0.0))
+        return bool(np.all(excess <= slack) and np.all(x >= lower - margin) and np.all(x <= upper + margin))
+
+    @cached_property
+    def _widths(self) -> Array:
+        if np.isfinite(self.bounds).all():
+            return np.asarray(self.bounds[:, 1] - self.bounds[:, 0])
+        axes = np.eye(self.fixed_dim)
+        return np.array([self.lmo(-e) @ e - self.lmo(e) @ e for e in axes])
+
+    def diameter(self, dim: int) -> float:
+        """An upper bound: the diagonal of the bounds or, where some are infinite, of the least box (2d programmes)."""
+        self.check_dim(dim)
+        return float(np.linalg.norm(self._widths))
+
+    @cached_property
+    def _frame(self) -> Array:
+        """Orthonormal rows that span the normals of the equations and of the coordinates with l = u, (rank, d)."""
+        fixed = np.flatnonzero(self.bounds[:, 0] == self.bounds[:, 1])
+        normals = np.concatenate([self.A_eq, np.eye(self.fixed_dim)[fixed]])
+        _, sigma, rows = np.linalg.svd(normals, full_matrices=False)
+        return np.asarray(rows[sigma > max(normals.shape) * np.finfo(float).eps * np.max(sigma, initial=0.0)])
+
+    @cached_property
+    def _chebyshev(self) -> tuple[Array, float]:
+        """Centre and radius of a greatest ball inside, within the flat of the equations."""
+        eye = np.eye(self.fixed_dim)
+        lower, upper = self.bounds.T
+        low, high = np.isfinite(lower), np.isfinite(upper)
+        normals = np.concatenate([self.A_ub, -eye[low], eye[high]])
+        right = np.concatenate([self.b_ub, -lower[low], upper[high]])
+        lengths = np.linalg.norm(self.tangent(normals.T), axis=0)
+        lengths[lengths <= 1e-12 * np.linalg.norm(normals, axis=1)] = 0.0  # constant on the flat
+        single = not lengths.any()
+        solution = solve_scipy(
+            np.append(np.zeros(self.fixed_dim), -1.0),
+            A_ub=np.column_stack([normals, lengths]),
+            b_ub=right,
+            A_eq=np.column_stack([self.A_eq, np.zeros(len(self.b_eq))]),
+            b_eq=self.b_eq,
+            bounds=[*self.bounds, (0.0, 0.0 if single else np.inf)],
+        )
+        if solution is None:
+            raise ValueError("Polytope: no point satisfies all constraints; the set is empty.")
+        return solution[:-1], np.inf if single else float(solution[-1])
+
+    def initial_point(self, dim: int) -> Array:
+        """The centre of a greatest inscribed ball."""
+        self.check_dim(dim)
+        return self._chebyshev[0].copy()
+
+    def inball(self, dim: int) -> Inball | None:
+        """A greatest inscribed ball within the flat of the equations.
+
+        None if it has no radius there, which happens when inequalities hide an equation.
+        """
+        centre, radius = self.initial_point(dim), self._chebyshev[1]
+        return (
+            (centre, radius) if radius > 1e3 * FEASIBILITY * max(1.0, float(np.abs(centre).max())) else None
+        )
+
+    def tangent(self, v: ArrayLike) -> Array:
+        """v without its part along the normals of the equations."""
+        v = np.asarray(v, dtype=np.float64)
+        along: Array = self._frame.T @ (self._frame @ v)
+        return v - along

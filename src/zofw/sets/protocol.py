@@ -1,0 +1,211 @@
+"""What a set knows of itself, and the few pieces every set shares."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Integral, Real
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zofw.atoms import Array, Atom
+from zofw.registry import Registry
+
+__all__ = ["SETS", "Ball", "Inball", "Region", "Vertices", "register"]
+
+SETS = Registry("set")
+register = SETS.register
+
+Inball = tuple[Array, float]
+
+
+@runtime_checkable
+class Region(Protocol):
+    """A compact convex set X of ℝᵈ with everything this library asks of it.
+
+    ``project(x)``, the Euclidean projection, is optional: a set that cannot project cheaply has no such method, and
+    `can_project` tells.
+    """
+
+    @property
+    def fixed_dim(self) -> int | None:
+        """The dimension d if the set has one of its own, None if it lives in every dimension."""
+
+    def check_dim(self, dim: int) -> None:
+        """Raise ValueError if the set does not live in this dimension."""
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
+        """A vertex s that minimises ⟨g, s⟩ over X, in structured form.
+
+        The result is a function of (g, warm): no call changes a later one. A warm atom, usually that of the previous
+        call, saves work where the oracle is iterative and is ignored where it is not.
+        """
+
+    def lmo(self, g: ArrayLike, warm: Atom | None = None) -> Array:
+        """The same vertex as a fresh array with the shape of g."""
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether x is a member, up to tol relative to the scale of the set."""
+
+    def diameter(self, dim: int) -> float:
+        """The greatest Euclidean distance of two members, or a stated upper bound of it."""
+
+    def initial_point(self, dim: int) -> Array:
+        """A member to start from: 0 where it is the natural centre, a barycentre otherwise."""
+
+    def inball(self, dim: int) -> Inball | None:
+        """Centre and radius of a Euclidean ball of the affine hull that lies inside X; None if none is known.
+
+        The radius is infinite when X is a single point, whose affine hull has no directions.
+        """
+
+    def tangent(self, v: ArrayLike) -> Array:
+        """The orthogonal projection of v, (d,) or (d, b), on the directions of the affine hull of X."""
+
+
+def name_of(owner: object) -> str:
+    """The class name that opens a sentence about a set."""
+    return type(owner).__name__
+
+
+def positive(owner: object, *names: str) -> None:
+    """Require that fields of a frozen dataclass are positive finite numbers, and store them as floats."""
+    for name in names:
+        value: Any = getattr(owner, name)
+        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+            raise ValueError(
+                f"{name_of(owner)}: {name} must be a positive finite number, but {value!r} was given."
+            )
+        object.__setattr__(owner, name, float(value))
+
+
+def counting(owner: object, *names: str) -> None:
+    """Require that fields of a frozen dataclass are whole numbers ≥ 1, and store them as ints."""
+    for name in names:
+        value: Any = getattr(owner, name)
+        if not isinstance(value, Integral) or value < 1:
+            raise ValueError(
+                f"{name_of(owner)}: {name} must be a whole number of at least 1, but {value!r} was given."
+            )
+        object.__setattr__(owner, name, int(value))
+
+
+def frozen(owner: object, name: str, value: ArrayLike, ndim: int) -> Array:
+    """A read-only float64 copy without NaN, with a given number of axes."""
+    array = np.array(value, dtype=np.float64)
+    if array.ndim != ndim or np.isnan(array).any():
+        raise ValueError(
+            f"{name_of(owner)}: {name} must be an array with {ndim} axes and no NaN, but has shape {array.shape}."
+        )
+    array.setflags(write=False)
+    return array
+
+
+def point(owner: Vertices, x: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
+    """x as a flat float64 array of a dimension the set lives in; a matrix of the given shape is flattened."""
+    array = np.asarray(x)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name_of(owner)}: real numbers are needed, but an array of dtype {array.dtype} was given."
+        )
+    if array.ndim != 1 and array.shape != shape:
+        also = f" or {shape}" if shape else ""
+        raise ValueError(
+            f"{name_of(owner)}: a point or gradient of shape (dim,){also} is needed, but {array.shape} was given."
+        )
+    owner.check_dim(array.size)
+    return np.asarray(array, dtype=np.float64).reshape(-1)
+
+
+def gradient(owner: Vertices, g: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
+    """A finite flat gradient; it may share memory with g, and nobody writes to it."""
+    flat = point(owner, g, shape)
+    finite = np.isfinite(flat)
+    if not finite.all():
+        raise ValueError(
+            f"{name_of(owner)}: the gradient has {np.count_nonzero(~finite)} NaN or infinite entries of {flat.size}, "
+            f"the first at index {int(np.argmin(finite))}; a linear minimiser exists for finite gradients only."
+        )
+    return flat
+
+
+def scaled(owner: Vertices, g: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
+    """A fresh finite flat gradient divided by the power of two that brings its greatest entry into [1/2, 1).
+
+    The division is exact down to the least normal number, so that ties stay ties, and no later product overflows.
+    """
+    flat = gradient(owner, g, shape)
+    fresh: Array = np.ldexp(flat, -int(np.frexp(np.abs(flat).max())[1]))
+    return fresh
+
+
+def smallest(values: Array, k: int) -> NDArray[np.int64]:
+    """Places of the k smallest values by (value, place), in that order; O(d + k log k)."""
+    if k >= values.size:
+        places = np.arange(values.size)
+    else:
+        threshold = np.partition(values, k - 1)[k - 1]
+        below = np.flatnonzero(values < threshold)
+        ties = np.flatnonzero(values == threshold)
+        places = np.concatenate([below, ties[: k - below.size]])
+    return places[np.lexsort((places, values[places]))].astype(np.int64)
+
+
+class Vertices(ABC):
+    """What a set derives from its oracle `atom`; a set that lives in one dimension only says so in `fixed_dim`."""
+
+    @property
+    def fixed_dim(self) -> int | None:
+        """The dimension d if the set has one of its own, None if it lives in every dimension."""
+        return None
+
+    def check_dim(self, dim: int) -> None:
+        """Raise ValueError if the set does not live in this dimension."""
+        if dim < 1:
+            raise ValueError(f"{name_of(self)}: the dimension must be at least 1, but {dim} was given.")
+        if self.fixed_dim is not None and dim != self.fixed_dim:
+            raise ValueError(
+                f"{name_of(self)}: this set lives in dimension {self.fixed_dim}, but dimension {dim} was asked for."
+            )
+
+    @abstractmethod
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
+        """A vertex s that minimises ⟨g, s⟩, in structured form."""
+
+    def lmo(self, g: ArrayLike, warm: Atom | None = None) -> Array:
+        """A vertex s that minimises ⟨g, s⟩, as a fresh array with the shape of g."""
+        return self.atom(g, warm).dense().reshape(np.shape(g))
+
+    def tangent(self, v: ArrayLike) -> Array:
+        """A copy of v: the set has an interior point, and its affine hull is the whole space."""
+        return np.array(v, dtype=np.float64)
+
+
+class Ball(Vertices):
+    """What a norm ball {x : ‖x‖ ≤ radius} derives from how its unit ball lies among Euclidean balls."""
+
+    radius: float
+
+    @abstractmethod
+    def inner(self, dim: int) -> float:
+        """Radius of the greatest Euclidean ball around 0 inside the unit ball of the norm."""
+
+    @abstractmethod
+    def outer(self, dim: int) -> float:
+        """Radius of the least Euclidean ball around 0 that holds the unit ball of the norm."""
+
+    def diameter(self, dim: int) -> float:
+        """Twice the Euclidean radius: exact, for a ball is symmetric."""
+        self.check_dim(dim)
+        return 2.0 * self.radius * self.outer(dim)
+
+    def initial_point(self, dim: int) -> Array:
+        """The centre 0."""
+        self.check_dim(dim)
+        return np.zeros(dim)
+
+    def inball(self, dim: int) -> Inball:
+        """The greatest Euclidean ball around 0."""
+        self.check_dim(dim)
+        return np.zeros(dim), self.radius * self.inner(dim)

@@ -1,0 +1,75 @@
+"""The simplex."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array, Atom, Sparse
+from zofw.sets.protocol import Inball, Vertices, gradient, point, positive, register
+from zofw.sets.thresholds import project_capped
+
+__all__ = ["Simplex", "centred_radius"]
+
+
+def centred_radius(total: float, dim: int) -> float:
+    """Distance of the barycentre of a simplex from its faces, a/√(d(d − 1)); infinite for a single point."""
+    return total / (dim * (dim - 1)) ** 0.5 if dim > 1 else np.inf
+
+
+@register("simplex")
+@dataclass(frozen=True)
+class Simplex(Vertices):
+    r"""The simplex :math:`\{x \ge 0 : \sum_i x_i = a\}`, whose vertices are :math:`a e_i`.
+
+    .. math:: \arg\min_s \langle g, s\rangle = a\,e_i, \qquad i = \arg\min_j g_j,
+
+    the lowest such i on ties. Every dimension.
+
+    Parameters
+    ----------
+    total
+        The sum a > 0; 1 is the probability simplex.
+    """
+
+    total: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive(self, "total")
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
+        """The vertex a e_i of the least g_i."""
+        g = gradient(self, g)
+        return Sparse(np.array([np.argmin(g)]), np.array([self.total]), g.size)
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether x ≥ −tol·a and |Σ x − a| ≤ tol·a."""
+        x = point(self, x)
+        slack = tol * self.total
+        return bool(x.min() >= -slack and abs(x.sum() - self.total) <= slack)
+
+    def diameter(self, dim: int) -> float:
+        """√2 a, exact; 0 in dimension 1."""
+        self.check_dim(dim)
+        return self.total * 2**0.5 if dim > 1 else 0.0
+
+    def initial_point(self, dim: int) -> Array:
+        """The barycentre."""
+        self.check_dim(dim)
+        return np.full(dim, self.total / dim)
+
+    def inball(self, dim: int) -> Inball:
+        """The inscribed ball: the barycentre and its distance a/√(d(d − 1)) from the faces."""
+        return self.initial_point(dim), centred_radius(self.total, dim)
+
+    def tangent(self, v: ArrayLike) -> Array:
+        """v minus its mean."""
+        v = np.asarray(v, dtype=np.float64)
+        centred: Array = v - v.mean(axis=0)
+        return centred
+
+    def project(self, x: ArrayLike) -> Array:
+        """Euclidean projection, by one sort."""
+        return project_capped(point(self, x), self.total, self.total)

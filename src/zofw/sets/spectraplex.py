@@ -1,0 +1,112 @@
+"""The spectraplex."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array, Atom, RankOne
+from zofw.sets.lanczos import EXACT, start_vector, top_eigenvector
+from zofw.sets.nuclear_ball import warm_factor
+from zofw.sets.protocol import Inball, Vertices, counting, point, positive, register, scaled
+from zofw.sets.simplex import centred_radius
+from zofw.sets.thresholds import project_capped
+
+__all__ = ["Spectraplex"]
+
+
+@register("spectraplex")
+@dataclass(frozen=True)
+class Spectraplex(Vertices):
+    r"""The set :math:`\{X \in \mathbb{R}^{n \times n} : X = X^\top \succeq 0,\ \mathrm{tr} X = a\}`, flattened by rows.
+
+    .. math:: \arg\min_S \langle G, S\rangle = a\,v v^\top,
+
+    with v a unit eigenvector of the least eigenvalue of the symmetric part of G; :math:`a\,e_0 e_0^\top` for G = 0. For
+    n > 64 the vector comes from Lanczos and :math:`v^\top G v \le \lambda_{\min} + \mathrm{tol}\,(\lambda_{\max} -
+    \lambda_{\min})`; otherwise from a full decomposition, exact to rounding.
+
+    Parameters
+    ----------
+    size
+        The number n of rows and columns.
+    trace
+        The trace a > 0.
+    tol
+        Accuracy of the oracle on large sizes, relative to the spread of the eigenvalues of G.
+
+    References
+    ----------
+    E. Hazan, Sparse approximate solutions to semidefinite programs, LATIN 2008.
+    """
+
+    size: int
+    trace: float = 1.0
+    tol: float = 1e-6
+
+    def __post_init__(self) -> None:
+        counting(self, "size")
+        positive(self, "trace", "tol")
+
+    @property
+    def fixed_dim(self) -> int:
+        """n²."""
+        return self.size**2
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.size, self.size
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> RankOne:
+        """a v vᵀ, with the greatest entry of v positive."""
+        matrix = scaled(self, g, self._shape).reshape(self._shape)
+        matrix = (matrix + matrix.T) / 2
+        previous = warm_factor(self, warm, "left", self.size)
+        if not matrix.any():
+            v = np.eye(1, self.size)[0]
+        elif self.size <= EXACT:
+            v = np.linalg.eigh(matrix)[1][:, 0]
+        else:
+            v = top_eigenvector(lambda z: -(matrix @ z), start_vector(self.size, previous), self.tol)
+        v = v * np.sign(v[np.argmax(np.abs(v))])
+        return RankOne(v, v, self.trace)
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether x is symmetric, has trace a and no eigenvalue below 0, all up to tol·a."""
+        matrix = point(self, x, self._shape).reshape(self._shape)
+        slack = tol * self.trace
+        if not np.isfinite(matrix).all() or np.abs(matrix - matrix.T).max() > slack:
+            return False
+        return bool(abs(np.trace(matrix) - self.trace) <= slack and np.linalg.eigvalsh(matrix)[0] >= -slack)
+
+    def diameter(self, dim: int) -> float:
+        """√2 a, exact; 0 for n = 1."""
+        self.check_dim(dim)
+        return self.trace * 2**0.5 if self.size > 1 else 0.0
+
+    def initial_point(self, dim: int) -> Array:
+        """The centre a/n times the identity."""
+        self.check_dim(dim)
+        return np.eye(self.size).reshape(-1) * (self.trace / self.size)
+
+    def inball(self, dim: int) -> Inball:
+        """The centre and its distance a/√(n(n − 1)) from the singular matrices, as for the simplex of eigenvalues."""
+        return self.initial_point(dim), centred_radius(self.trace, self.size)
+
+    def tangent(self, v: ArrayLike) -> Array:
+        """The symmetric part of v without its trace."""
+        v = np.asarray(v, dtype=np.float64)
+        cube = v.reshape(self.size, self.size, -1)
+        cube = (cube + cube.swapaxes(0, 1)) / 2
+        trace = np.einsum("iib->b", cube) / self.size
+        traceless: Array = cube - np.eye(self.size)[:, :, None] * trace
+        return traceless.reshape(v.shape)
+
+    def project(self, x: ArrayLike) -> Array:
+        """Euclidean projection: the eigenvalues of the symmetric part on the simplex."""
+        matrix = point(self, x, self._shape).reshape(self._shape)
+        values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+        nearest: Array = (vectors * project_capped(values, self.trace, self.trace)) @ vectors.T
+        return nearest.reshape(np.shape(x))
