@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zofw import problems
 from zofw.algorithms import ZOFW, ZOSFW, ZSFWDVR
@@ -20,7 +20,7 @@ from zofw.algorithms import methods as _methods
 from zofw.core import Answer, Batch, EvaluationError, Purpose, Query, Stencil
 from zofw.directions import Coordinate, Explicit, Gaussian, Orthogonal, Rademacher, Sphere
 from zofw.directions import laws as _laws
-from zofw.run import BudgetError, FileError, Result, Session, Status, Trace, minimize
+from zofw.run import BudgetError, FileError, Session, Status, Trace, minimize
 from zofw.sets import (
     SETS,
     Birkhoff,
@@ -40,6 +40,9 @@ from zofw.sets import (
     Spectraplex,
     check_set,
 )
+
+if TYPE_CHECKING:
+    from zofw.run.result import Result
 
 __version__ = "0.1.0"
 
@@ -64,6 +67,8 @@ def laws() -> Mapping[str, type[Any]]:
 def __getattr__(name: str) -> Any:
     if name in ("data", "targets", "lab"):
         return importlib.import_module(f"zofw.{name}")
+    if name == "Result":
+        return importlib.import_module("zofw.run.result").Result
     raise AttributeError(f"module 'zofw' has no attribute {name!r}")
 
 

@@ -264,4 +264,7 @@ class Blocks(_Steps):
 
 def as_atom(s: Any) -> Atom:
     """An atom as it is; an array as a `Dense` atom of its flattened values."""
-    return s if isinstance(s, Atom) else Dense(np.ravel(s))
+    if hasattr(s, "move"):
+        atom: Atom = s
+        return atom
+    return Dense(np.ravel(s))

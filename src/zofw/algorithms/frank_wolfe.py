@@ -43,7 +43,9 @@ Gradient = Callable[[Array], Array]
 class StepRule(Protocol):
     """How far to go from x along d, at most ``most``; ``slope`` is ⟨∇f(x), d⟩ < 0."""
 
-    def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float: ...
+    def __call__(
+        self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float
+    ) -> float: ...
     def check(self) -> None: ...
 
 
@@ -160,7 +162,9 @@ class FrankWolfe:
             gamma, d = self._gamma(gradient, t, x, g, s.dense() - x, most := 1.0)
             keep, gain, loss = 1.0 - gamma, gamma, 0.0
         else:
-            gamma, d = self._gamma(gradient, t, x, g, x - atoms[i].dense(), most := float(w[i] / (1.0 - w[i])))
+            gamma, d = self._gamma(
+                gradient, t, x, g, x - atoms[i].dense(), most := float(w[i] / (1.0 - w[i]))
+            )
             keep, gain, loss = 1.0 + gamma, 0.0, gamma
         w = keep * w
         w[i] = 0.0 if loss and gamma == most else w[i] - loss

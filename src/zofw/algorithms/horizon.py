@@ -11,11 +11,12 @@ from zofw.schedules import Constant, Power, Schedule
 def horizon(task: Task, first: int, rest: int | None = None, period: int = 1) -> int | None:
     """Iterations within budget and max_iter; None where neither is given.
 
-    Every ``period``-th iteration, from t = 0 on, costs ``first`` queries and the others ``rest``.
+    Every ``period``-th iteration, from t = 0 on, costs ``first`` queries and the others ``rest``. Sizes that are not
+    positive count as 1 here; ``check`` refuses them afterwards.
     """
     if task.budget is None:
         return task.max_iter
-    rest = first if rest is None else rest
+    first, rest, period = max(1, first), max(1, first if rest is None else rest), max(1, period)
     epochs, left = divmod(task.budget, first + (period - 1) * rest)
     partial = 1 + (left - first) // rest if left >= first else 0
     paid = max(1, epochs * period + partial)
@@ -26,7 +27,9 @@ def constant_step(T: int | None, exponent: float) -> tuple[Schedule, str]:
     """T^(−exponent) where T is known, else its anytime form (t + 1)^(−exponent); with the reason."""
     if T is None:
         return Power(1.0, 1.0, exponent), f"(t + 1)^-{exponent:.3g}, neither budget nor max_iter being given"
-    return Constant(T**-exponent), f"T^-{exponent:.3g} for the T = {T} iterations that budget and max_iter allow"
+    return Constant(
+        T**-exponent
+    ), f"T^-{exponent:.3g} for the T = {T} iterations that budget and max_iter allow"
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ class ZOSFW:
         KWSA's ρ_0 = 4/8^(2/3) is 1; the cap keeps rounding from making it more.
         """
         settings.choice("scheme", scheme, ("kwsa", "rdsa", "i-rdsa"))
+        settings.whole("directions", directions)
         m = {"kwsa": dim, "rdsa": 1, "i-rdsa": directions}[scheme]
         rho = {"kwsa": 1.0, "rdsa": dim ** (1 / 3), "i-rdsa": (1 + dim / m) ** (1 / 3)}[scheme]
         c = {"kwsa": dim**0.5, "rdsa": dim**1.5, "i-rdsa": dim**1.5 / m**0.5}[scheme]
@@ -91,7 +92,7 @@ class ZOSFW:
 
     def resolve(self, task: Task) -> tuple[ZOSFW, dict[str, str]]:
         d = task.dim
-        b = self.directions or math.ceil(math.sqrt(d))
+        b = max(1, self.directions or math.ceil(math.sqrt(d)))
         rho = 4 / (1 + d / b) ** (1 / 3)
         return settings.fill(
             self,
@@ -114,7 +115,9 @@ class ZOSFW:
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, d, b = state.t, state.x, task.dim, self.directions
-        gamma, rho, mu = (as_schedule(schedule)(t) for schedule in (self.step_size, self.averaging, self.radius))
+        gamma, rho, mu = (
+            as_schedule(schedule)(t) for schedule in (self.step_size, self.averaging, self.radius)
+        )
         U = self.law.draw(rng, d, b)
         query = Query(x, task.sample(rng, self.batch_size), U, mu, self.stencil)
         c = slopes(query, (yield query))[0]

@@ -16,8 +16,7 @@ Algorithm 3.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,43 +26,59 @@ from zofw.algorithms.horizon import constant_step, horizon
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.algorithms.zo_sfw import ZOSFW
-from zofw.core import Array, Step, Task
+from zofw.core import Array, Law, Stencil, Step, Task
+from zofw.directions import Gaussian
 from zofw.schedules import Constant, Schedule
 
 
 @methods.register("zo-sfw-nonconvex")
 @dataclass(frozen=True)
 class ZOSFWNonconvex:
-    """Settings of non-convex ZO-SFW. Queries: |S|(b + 1) an iteration; one LMO call.
+    """Settings of non-convex ZO-SFW. Queries: |S|(b + 1) an iteration, 2|S|b with central differences; one LMO call.
 
     Parameters
     ----------
-    averaged
-        Batch, directions, averaging and radius: the settings of Algorithm 2, whose own step size is not used.
+    batch_size, directions
+        |S| and b; 1 and ⌈√d⌉ by default.
     step_size
         γ; by default T^{−3/4} for the T iterations that the limits pay, or (t + 1)^{−3/4} where there is no limit.
+    averaging, radius, law, stencil
+        As in Algorithm 2; see :class:`~zofw.algorithms.zo_sfw.ZOSFW`.
     """
 
-    averaged: ZOSFW = ZOSFW()
+    batch_size: int = 1
+    directions: int = AUTO
     step_size: float | Schedule = AUTO
+    averaging: float | Schedule = AUTO
+    radius: float | Schedule = AUTO
+    law: Law = Gaussian()
+    stencil: Stencil = Stencil.FORWARD
 
     name: ClassVar[str] = "zo-sfw-nonconvex"
 
     @classmethod
-    def paper(cls, dim: int, iterations: int, *, directions: int = 1, batch_size: int = 1) -> ZOSFWNonconvex:
+    def paper(
+        cls, dim: int, iterations: int, *, directions: int = 1, batch_size: int = 1, **other: Any
+    ) -> ZOSFWNonconvex:
         """Algorithm 3's constants: γ = T^{−3/4}, and I-RDSA's ρ_t and c_t."""
-        averaged = ZOSFW.paper("i-rdsa", dim, directions=directions, batch_size=batch_size)
-        return cls(averaged, Constant(iterations**-0.75))
+        averaged = ZOSFW.paper("i-rdsa", dim, directions=directions, batch_size=batch_size, **other)
+        return replace(cls._with(averaged), step_size=Constant(iterations**-0.75))
 
-    def resolve(self, task: Task) -> tuple[ZOSFWNonconvex, dict[str, str]]:
-        averaged, reasons = self.averaged.resolve(task)
-        one = averaged.batch_size * (averaged.directions + 1)
-        filled, more = settings.fill(self, step_size=constant_step(horizon(task, one), 0.75))
-        return dataclasses.replace(filled, averaged=averaged), reasons | more
+    @classmethod
+    def _with(cls, averaged: ZOSFW) -> ZOSFWNonconvex:
+        """The settings of Algorithm 2, field for field."""
+        return cls(*(getattr(averaged, field.name) for field in fields(averaged)))
 
     def _algorithm_2(self) -> ZOSFW:
-        """Algorithm 2 with this step."""
-        return dataclasses.replace(self.averaged, step_size=self.step_size)
+        """Algorithm 2 with these settings, field for field."""
+        return ZOSFW(*(getattr(self, field.name) for field in fields(self)))
+
+    def resolve(self, task: Task) -> tuple[ZOSFWNonconvex, dict[str, str]]:
+        averaged, reasons = self._algorithm_2().resolve(task)
+        b = averaged.directions
+        one = averaged.batch_size * (2 * b if averaged.stencil.two_sided else b + 1)
+        filled, more = settings.fill(self._with(averaged), step_size=constant_step(horizon(task, one), 0.75))
+        return filled, reasons | more
 
     def check(self, task: Task) -> None:
         self._algorithm_2().check(task)

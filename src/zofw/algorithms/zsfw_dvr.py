@@ -129,7 +129,7 @@ class ZSFWDVR:
         """
         p, b, S, T, D = refresh_probability, directions, batch_size, iterations, dim + directions + 1
         first = p * b / (8 * D)
-        gamma = Constant(first) if T <= 1 / first else Stich(first, math.ceil(T / 2))
+        gamma = Constant(first) if first * T <= 1.0 else Stich(first, math.ceil(T / 2))
         factor = math.sqrt(p / S + 4 * p * L**2 / L_hat**2) * diameter / (dim + 6) ** 1.5
         return cls(S, b, p, gamma, Scaled(gamma, factor, least_radius), initial="paper")
 
@@ -193,7 +193,11 @@ class ZSFWDVR:
             g = spider(state.g, U, new, old, self.law.scale(d, b))
         s = task.lmo(g)
         gap = float(g @ x) - s.dot(g)
-        return self.State(t + 1, s.move(x, gamma), x, g), {"gap": gap, "gamma": gamma, "refresh": float(refresh)}
+        return self.State(t + 1, s.move(x, gamma), x, g), {
+            "gap": gap,
+            "gamma": gamma,
+            "refresh": float(refresh),
+        }
 
     def _start(self, task: Task, x: Array, U: Directions, mu: float) -> Generator[Query, Answer, Array]:
         """g_0."""

@@ -119,8 +119,6 @@ def read_libsvm(
     ]
     rows = _Rows(*(np.concatenate(pieces) for pieces in zip(*map(_fields, parts), strict=True)))
     n = len(rows.labels)
-    if n == 0:
-        raise DataError(f"{where} contains no sample: every one of its lines is blank or a comment.")
     if n_features is None:
         n_features = int(rows.columns.max(initial=-1)) + 1
     starts = np.concatenate([[0], np.cumsum(rows.counts)])
@@ -149,6 +147,8 @@ def _clean(text: bytes, where: str) -> bytes:
         text = text.replace(b"\r\n", b"\n")
     if b"#" in text:
         text = re.sub(rb"#[^\n]*", b"", text)
+    if not text.strip(b" \t\n"):
+        raise DataError(f"{where} contains no sample: every one of its lines is blank or a comment.")
     return text
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, overload
@@ -16,7 +15,7 @@ from zofw.data.catalogue import Dataset, Kind, Part, describe
 from zofw.data.errors import DataError
 from zofw.data.images import Images, read_cifar10, read_idx
 from zofw.data.libsvm import read_libsvm
-from zofw.data.packing import write_atomically
+from zofw.data.packing import read_arrays, write_atomically
 from zofw.data.store import Stored, cache_folder, check, find, obtain
 
 __all__ = ["Check", "load", "verify"]
@@ -121,7 +120,7 @@ def _sparse(dataset: Dataset, part: Part) -> Sparse:
     if kept.is_file():
         try:
             return _read_kept(kept, dataset, part)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except Exception as error:  # a damaged file raises whatever its bytes lead to
             _log.warning("%s is unusable (%s); parsing %s again", kept, error, stored.path)
     Z, y = _parse(dataset, part, stored)
     try:
@@ -134,9 +133,9 @@ def _sparse(dataset: Dataset, part: Part) -> Sparse:
 
 
 def _read_kept(kept: Path, dataset: Dataset, part: Part) -> Sparse:
-    with np.load(kept, allow_pickle=False) as arrays:
-        data, indices, indptr, y = (arrays[key] for key in ("data", "indices", "indptr", "y"))
-    Z = csr_array((data, indices, indptr), shape=(len(y), part.d or 0))
+    arrays = read_arrays(kept)
+    y = arrays["y"]
+    Z = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(y), part.d or 0))
     Z.check_format(full_check=True)
     _hold_to_entry(dataset, part, Z.shape, Z.nnz, y, str(kept))
     return Z, y

@@ -11,11 +11,14 @@ import tempfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
 
 from zofw.data.errors import DataError
 
-__all__ = ["SUFFIXES", "read_bytes", "sha256", "unpack", "unpacked", "write_atomically"]
+__all__ = ["SUFFIXES", "read_arrays", "read_bytes", "sha256", "unpack", "unpacked", "write_atomically"]
 
 SUFFIXES = ("", ".bz2", ".xz", ".gz")  # how a file may be stored beside its plain name
 
@@ -35,6 +38,12 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def read_arrays(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    """The arrays of an npz file; an array of objects, which only pickle could read, is an error."""
+    with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
 
 def unpack(content: bytes, where: str) -> bytes:

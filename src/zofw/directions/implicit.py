@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from zofw.core import Array, Indices, Operator, blocks
-
-TILE_ENTRIES = 1 << 20  # entries of U alive at any time: 8 MB
+from zofw.kernels.plain import TILE_ENTRIES, Entries, Numbers
 
 
 def new_key(rng: np.random.Generator) -> int:
@@ -28,8 +27,8 @@ def at_least_one(count: int) -> None:
 class IndependentColumns:
     """What laws with b independent columns and E[UUᵀ] = bI share; entry (i, j) is a function of (key, i, j) alone."""
 
-    def entries(self, key: int, rows: Indices, left: int, right: int) -> Array:
-        """U[rows, left:right], up to one factor per column."""
+    def numbers(self, entries: int) -> Numbers:
+        """Who draws the next ``entries`` entries; ``Entries(rule)`` for a law of one's own."""
         raise NotImplementedError
 
     def factors(self, drawn: Implicit) -> Array | None:
@@ -60,18 +59,15 @@ class Implicit(Operator):
     def _factors(self) -> Array | None:
         return self.law.factors(self)
 
-    def raw(self, rows: Indices, left: int, right: int) -> Array:
-        """Entries before the column factors."""
-        return self.law.entries(self.key, rows, left, right)
+    def numbers(self, rows: int) -> Numbers:
+        """Who draws that many rows."""
+        return self.law.numbers(rows * self.count)
 
     def block(self, rows: Indices, left: int, right: int) -> Array:
         """U[rows, left:right]."""
-        entries = self.raw(rows, left, right)
-        return entries if self._factors is None else entries * self._factors[left:right]
-
-    def row_tiles(self) -> list[tuple[int, int]]:
-        """Ranges of rows small enough to hold with all b columns; fixed, so that sums have one order."""
-        return list(blocks(self.dim, max(1, TILE_ENTRIES // max(1, self.count))))
+        return self._scaled(
+            self.law.numbers(len(rows) * (right - left)).block(self.key, rows, left, right), left, right
+        )
 
     def columns(self, start: int, stop: int) -> Array:
         return self.block(np.arange(self.dim, dtype=np.int64), start, stop)
@@ -80,41 +76,44 @@ class Implicit(Operator):
         return self.block(np.asarray(index, dtype=np.int64), 0, self.count)
 
     def combine(self, c: Array) -> Array:
-        out = np.zeros(self.dim)
-        if c.any():
-            for start, stop in self.row_tiles():
-                tile = self.rows(np.arange(start, stop, dtype=np.int64))
-                out[start:stop] = np.einsum("ij,j->i", tile, c)
-        return out
+        if not c.any():
+            return np.zeros(self.dim)
+        return self.numbers(self.dim).combine(self.key, self.dim, self._scaled(c, 0, self.count))
 
     def project(self, g: Array) -> Array:
-        out = np.zeros(self.count)
-        if g.any():
-            for start, stop in self.row_tiles():
-                tile = self.rows(np.arange(start, stop, dtype=np.int64))
-                out += np.einsum("ij,i->j", tile, g[start:stop])
-        return out
+        if not g.any():
+            return np.zeros(self.count)
+        return self._scaled(self.numbers(self.dim).project(self.key, g, self.count), 0, self.count)
 
     def product(self, Z: Any) -> Array:
-        return touched_product(self, Z)
+        if not sp.issparse(Z):
+            return touched_product(self, Z)
+        Z = as_csr(Z)
+        numbers = self.numbers(min(Z.nnz, self.dim))
+        return self._scaled(numbers.product(self.key, Z, self.count), 0, self.count)
+
+    def _scaled(self, entries: Array, left: int, right: int) -> Array:
+        return entries if self._factors is None else entries * self._factors[left:right]
+
+
+def as_csr(Z: Any) -> sp.csr_array:
+    """Z by rows, in double precision; untouched where it is that already."""
+    right = isinstance(Z, sp.csr_array) and Z.dtype == np.float64
+    return Z if right else sp.csr_array(Z, dtype=float)
 
 
 def touched_product(directions: Any, Z: Any) -> Array:
-    """Z U from the rows of U that Z touches: all of them in tiles for a dense Z, the non-zero columns of a sparse one."""
+    """Z U from rows of U: all of them in tiles for a dense Z, those of the non-zero columns of a sparse one."""
     if not sp.issparse(Z):
-        Z = np.atleast_2d(np.asarray(Z, dtype=float))
-        out = np.zeros((Z.shape[0], directions.count))
-        for start, stop in blocks(Z.shape[1], max(1, TILE_ENTRIES // max(1, directions.count))):
-            out += Z[:, start:stop] @ directions.rows(np.arange(start, stop, dtype=np.int64))
-        return out
-    Z = sp.csr_array(Z)
-    touched, position = np.unique(Z.indices, return_inverse=True)
+        return dense_product(directions, np.atleast_2d(np.asarray(Z, dtype=float)))
+    return Entries(lambda _, rows, left, right: directions.block(rows, left, right)).product(
+        0, as_csr(Z), directions.count
+    )
+
+
+def dense_product(directions: Any, Z: Array) -> Array:
+    """Z U for a dense Z by the BLAS, tile after tile of rows of U."""
     out = np.zeros((Z.shape[0], directions.count))
-    for start, stop in blocks(len(touched), max(1, TILE_ENTRIES // max(1, directions.count))):
-        inside = (position >= start) & (position < stop)
-        before = np.concatenate([[0], np.cumsum(inside)])
-        part = sp.csr_array(
-            (Z.data[inside], position[inside] - start, before[Z.indptr]), shape=(Z.shape[0], stop - start)
-        )
-        out += part @ directions.rows(touched[start:stop].astype(np.int64))
+    for start, stop in blocks(Z.shape[1], max(1, TILE_ENTRIES // directions.count)):
+        out += Z[:, start:stop] @ directions.rows(np.arange(start, stop, dtype=np.int64))
     return out

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.fft
 
 from zofw.core import Array, Indices, Operator
 from zofw.directions import words
@@ -60,11 +59,15 @@ class CosineBlock(Operator):
         return self.block(np.asarray(index, dtype=np.int64), 0, self.count)
 
     def combine(self, c: Array) -> Array:
+        import scipy.fft
+
         spectrum = np.zeros(self.dim)
         spectrum[self.index] = c
         return np.asarray(self.signs * scipy.fft.idct(spectrum, norm="ortho"))
 
     def project(self, g: Array) -> Array:
+        import scipy.fft
+
         return np.asarray(scipy.fft.dct(self.signs * g, norm="ortho")[self.index])
 
     def product(self, Z: Any) -> Array:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from zofw.core import Array, Indices
-from zofw.directions import words
+from zofw import kernels
 from zofw.directions.implicit import IndependentColumns
 from zofw.directions.registry import laws
+from zofw.kernels.plain import Numbers
 
 
 @laws.register("rademacher")
@@ -21,5 +21,5 @@ class Rademacher(IndependentColumns):
     def second_moment(self, dim: int, count: int) -> float:
         return float(count * (dim + count - 1))
 
-    def entries(self, key: int, rows: Indices, left: int, right: int) -> Array:
-        return words.signs(key, rows, left, right)
+    def numbers(self, entries: int) -> Numbers:
+        return kernels.numbers("signs", entries)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zofw.core import Array, Indices
-from zofw.directions import words
+from zofw import kernels
+from zofw.core import Array
 from zofw.directions.implicit import Implicit, IndependentColumns
 from zofw.directions.registry import laws
+from zofw.kernels.plain import Numbers
 
 
 @laws.register("sphere")
@@ -24,12 +25,8 @@ class Sphere(IndependentColumns):
     def second_moment(self, dim: int, count: int) -> float:
         return float(count * (dim + count - 1))
 
-    def entries(self, key: int, rows: Indices, left: int, right: int) -> Array:
-        return words.normals(key, rows, left, right)
+    def numbers(self, entries: int) -> Numbers:
+        return kernels.numbers("normals", entries)
 
     def factors(self, drawn: Implicit) -> Array:
-        squares = np.zeros(drawn.count)
-        for start, stop in drawn.row_tiles():
-            tile = drawn.raw(np.arange(start, stop, dtype=np.int64), 0, drawn.count)
-            squares += np.add.reduce(tile * tile, axis=0)
-        return np.sqrt(drawn.dim / squares)
+        return np.sqrt(drawn.dim / drawn.numbers(drawn.dim).squares(drawn.key, drawn.dim, drawn.count))

@@ -1,6 +1,24 @@
 """Finite sums: values for everyone, gradients only for diagnosis."""
 
+from zofw.problems.attack import UniversalAttack
 from zofw.problems.black_box import BlackBox
+from zofw.problems.correntropy import Correntropy
 from zofw.problems.evaluate import evaluate, mean_value
+from zofw.problems.least_squares import LeastSquares
+from zofw.problems.linear import LinearModel
+from zofw.problems.logistic import Logistic
+from zofw.problems.matrix_completion import MatrixCompletion
+from zofw.problems.quadratic import Quadratic
 
-__all__ = ["BlackBox", "evaluate", "mean_value"]
+__all__ = [
+    "BlackBox",
+    "Correntropy",
+    "LeastSquares",
+    "LinearModel",
+    "Logistic",
+    "MatrixCompletion",
+    "Quadratic",
+    "UniversalAttack",
+    "evaluate",
+    "mean_value",
+]

@@ -30,17 +30,30 @@ class Sums:
 class Structured(Protocol):
     """A problem that answers tiles itself, without forming perturbed points."""
 
+    def rows_at_once(self, query: Query) -> int:
+        """How many components fill a tile that takes all directions together."""
+
     def sums(self, query: Query, tile: Tile) -> Sums: ...
 
 
-def tiles(query: Query) -> list[Tile]:
+@runtime_checkable
+class Pairwise(Protocol):
+    """A problem that evaluates many points with one component each in one call."""
+
+    def pairs(self, points: Array, components: Indices) -> Array:
+        """f_{i_j}(x_j) for point j and component i_j: (len(points),)."""
+
+
+def tiles(problem: Problem, query: Query) -> list[Tile]:
     """The fixed partition of a query. Variances of forward differences need the base value in every tile of rows."""
     sides = 2 if query.stencil.two_sided else 1
     if query.paired:
         return [Tile(left, right, left, right) for left, right in blocks(query.count, TILE_VALUES // sides)]
     rows = min(len(query.batch), TILE_COMPONENTS)
     width = max(1, TILE_VALUES // (sides * max(1, rows)))
-    if query.variance and not query.stencil.two_sided:
+    if hasattr(problem, "sums"):
+        rows, width = max(1, min(rows, problem.rows_at_once(query))), max(1, query.count)
+    elif query.variance and not query.stencil.two_sided:
         rows, width = max(1, min(rows, TILE_VALUES // query.count)), query.count
     columns = list(blocks(query.count, width)) or [(0, 0)]
     return [
@@ -52,13 +65,13 @@ def tiles(query: Query) -> list[Tile]:
 
 def evaluate(problem: Problem, query: Query) -> Answer:
     """Answer a query in this process."""
-    parts = tiles(query)
+    parts = tiles(problem, query)
     return assemble(query, parts, [tile_sums(problem, query, tile) for tile in parts])
 
 
 def tile_sums(problem: Problem, query: Query, tile: Tile) -> Sums:
     """One tile, by the problem's own means or from dense points."""
-    if not isinstance(problem, Structured):
+    if not hasattr(problem, "sums"):
         tables = [_table(problem, query, tile, anchor) for anchor in range(len(query.anchors))]
         return reduce_table(query, tile, np.stack(tables))
     sums = problem.sums(query, tile)
@@ -77,18 +90,24 @@ def _table(problem: Problem, query: Query, tile: Tile, anchor: int) -> Array:
     components = query.batch.slice(tile.top, tile.bottom)
     sides = 2 if query.stencil.two_sided else 1
     width = max(1, TILE_VALUES // (sides * query.anchors.shape[1]))
+    if tile.right - tile.left <= width:
+        return _block(problem, query, tile, anchor, components)
     origin = query.tile_columns(tile)
     table = np.empty((len(origin), 1 if query.paired else len(components)))
-    for start, stop in list(blocks(tile.right - tile.left, width)) or [(0, 0)]:
+    for start, stop in blocks(tile.right - tile.left, width):
         part = Tile(tile.left + start, tile.left + stop, tile.top, tile.bottom)
-        points = query.points(anchor, part)
-        points.setflags(write=False)
-        if query.paired:
-            values = _paired_values(problem, points, components[start:stop])
-        else:
-            values = checked(problem.values(points, components), points, components)
-        table[np.searchsorted(origin, query.tile_columns(part))] = values
+        mine = components[start:stop] if query.paired else components
+        table[np.searchsorted(origin, query.tile_columns(part))] = _block(problem, query, part, anchor, mine)
     return table
+
+
+def _block(problem: Problem, query: Query, tile: Tile, anchor: int, components: Indices) -> Array:
+    """The same for a tile whose points are few enough to be formed at once."""
+    points = query.points(anchor, tile)
+    points.setflags(write=False)
+    if query.paired:
+        return _paired_values(problem, points, components)
+    return checked(problem.values(points, components), points, components)
 
 
 def reduce_table(query: Query, tile: Tile, table: Array) -> Sums:
@@ -109,6 +128,8 @@ def reduce_table(query: Query, tile: Tile, table: Array) -> Sums:
 def assemble(query: Query, parts: list[Tile], sums: list[Sums]) -> Answer:
     """Add the tiles in their own order, whatever the order in which they came."""
     k, size = len(query.anchors), 1 if query.paired else len(query.batch)
+    if len(parts) == 1 and not query.variance:
+        return Answer(sums[0].values / size)
     totals = np.zeros((k, query.width))
     for tile, part in zip(parts, sums, strict=True):
         totals[:, query.tile_columns(tile)] += part.values
@@ -135,14 +156,15 @@ def _variance(query: Query, answer: Answer, parts: list[Tile], sums: list[Sums])
     return squares / max(1, size - 1)
 
 
-def checked(table: Any, points: Array, components: Indices) -> Array:
-    """The table of values as floats, or an error that names the first value at fault."""
+def checked(table: Any, points: Array, components: Indices, *, paired: bool = False) -> Array:
+    """The values as floats, (points, components) or one a point, or an error that names the first value at fault."""
     table = np.asarray(table)
-    expected = (len(points), len(components))
+    expected = (len(points),) if paired else (len(points), len(components))
     if table.shape != expected:
+        asked = "a component each" if paired else f"{len(components)} components"
         raise EvaluationError(
-            f"The objective was asked for {expected[0]} points and {expected[1]} components and should return an array "
-            f"of shape {expected}; it returned shape {table.shape}.",
+            f"The objective was asked for {len(points)} points and {asked} and should return an array of shape "
+            f"{expected}; it returned shape {table.shape}.",
             point=points[0],
         )
     if table.dtype.kind not in "fiub":
@@ -150,22 +172,25 @@ def checked(table: Any, points: Array, components: Indices) -> Array:
             f"The objective should return real numbers; it returned dtype {table.dtype}.", point=points[0]
         )
     if not np.isfinite(table).all():
-        row, column = np.argwhere(~np.isfinite(table))[0]
+        place = tuple(np.argwhere(~np.isfinite(table))[0])
+        row, component = place[0], int(components[place[-1]])
         raise EvaluationError(
-            f"The objective returned {table[row, column]} for component {components[column]} (point {row} of the call, "
-            f"of norm {np.linalg.norm(points[row]):.6g}).",
+            f"The objective returned {table[place]} for component {component} (point {row} of the call, of norm "
+            f"{np.linalg.norm(points[row]):.6g}).",
             point=points[row],
-            component=int(components[column]),
+            component=component,
         )
     return np.asarray(table, dtype=np.float64)
 
 
 def _paired_values(problem: Problem, points: Array, components: Indices) -> Array:
     """Point j and point j + b with component j alone, (points, 1): never a component that was not paid for."""
-    sides = len(points) // len(components)
+    owners = np.tile(components, len(points) // len(components))
+    if hasattr(problem, "pairs"):
+        return checked(problem.pairs(points, owners), points, owners, paired=True)[:, None]
     out = np.empty(len(points))
     for component in np.unique(components):
-        mine = np.flatnonzero(np.tile(components, sides) == component)
+        mine = np.flatnonzero(owners == component)
         one = np.array([component], dtype=np.int64)
         out[mine] = checked(problem.values(points[mine], one), points[mine], one)[:, 0]
     return out[:, None]

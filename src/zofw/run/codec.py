@@ -64,6 +64,15 @@ def encode(value: Any, arrays: Arrays) -> Any:
     )
 
 
+def can_encode(value: Any) -> bool:
+    """Whether ``encode`` takes it."""
+    try:
+        encode(value, {})
+    except TypeError:
+        return False
+    return True
+
+
 def decode(document: Any, arrays: Mapping[str, NDArray[Any]], known: Mapping[str, type] | None = None) -> Any:
     """The value that ``encode`` wrote; ``known`` adds classes from outside zofw by their path."""
     if isinstance(document, list):

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from zofw.core import Array, Directions, Indices, Operator, Query, blocks
-from zofw.directions.implicit import TILE_ENTRIES, touched_product
+from zofw.directions.implicit import touched_product
+
+POINT_NUMBERS = 1 << 20  # numbers of dense directions alive at any time: 8 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,7 @@ class Tangent(Operator):
 
 def column_blocks(directions: Directions) -> list[tuple[int, int]]:
     """Ranges of columns small enough to hold densely."""
-    return list(blocks(directions.count, max(1, TILE_ENTRIES // directions.dim)))
+    return list(blocks(directions.count, max(1, POINT_NUMBERS // directions.dim)))
 
 
 def keep_inside(query: Query, set: Any) -> Query:

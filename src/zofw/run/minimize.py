@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zofw.core import EvaluationError
 from zofw.problems import evaluate, mean_value
-from zofw.run.observers import Progress, callback_observer
-from zofw.run.result import Result
 from zofw.run.session import Observer, Session
+
+if TYPE_CHECKING:
+    from zofw.run.result import Result
 
 
 def minimize(
@@ -76,6 +77,8 @@ def minimize(
         raise TypeError(
             f"minimize needs a problem; got {type(fun).__name__}. Wrap a function as zofw.problems.BlackBox(function, dim=…)."
         )
+    from zofw.run.observers import callback_observer
+
     watchers = [*observers, *([callback_observer(callback)] if callback is not None else [])]
     session = Session(
         set,
@@ -100,6 +103,8 @@ def minimize(
 
 def drive(fun: Any, session: Session, *, progress: bool | None = None) -> Result:
     """Answer a session's queries in this process until it stops."""
+    from zofw.run.observers import Progress
+
     bar = Progress(session, shown=progress)
     session.observers.append(bar)
     try:

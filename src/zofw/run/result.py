@@ -22,6 +22,14 @@ class Record(OptimizeResult):
     def __init__(self, **fields: Any) -> None:
         super().__init__(**fields)
 
+    def __repr__(self) -> str:
+        shown = {
+            name: value
+            for name, value in self.items()
+            if not (isinstance(value, dict) and not value) and not name.startswith("_")
+        }
+        return str(OptimizeResult.__repr__(OptimizeResult(**shown)))
+
 
 class Result(Record):
     """Where a run ended and what it cost.

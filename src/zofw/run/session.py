@@ -9,23 +9,25 @@ from __future__ import annotations
 import logging
 import math
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zofw.algorithms import as_algorithm
 from zofw.core import Answer, Array, Info, OutOfBudget, Purpose, Query, Step, Task
-from zofw.run.codec import FileError, read_document, write_document
+from zofw.run.checkpoint import resume, save
+from zofw.run.clock import Clock
 from zofw.run.inside import keep_inside
-from zofw.run.result import Result
 from zofw.run.status import Status
 from zofw.run.trace import Trace
 from zofw.sets import as_set
 
+if TYPE_CHECKING:
+    from zofw.run.result import Result
+
 logger = logging.getLogger("zofw")
 
-VERSION = 1
 REHEARSED_QUERIES = 10_000  # a rehearsal that asks more than this is stopped
 NEAR_THE_END = 4  # rehearse an iteration when fewer than this many of the dearest so far can be paid
 
@@ -105,8 +107,6 @@ class Session:
         diagnose: int = 20,
         observers: Sequence[Observer] = (),
     ) -> None:
-        from zofw.algorithms import as_algorithm
-
         limits = {"budget": budget, "max_iter": max_iter, "max_lmo": max_lmo, "max_time": max_time}
         for name, limit in limits.items():
             if limit is not None and not (limit > 0 and (name == "max_time" or float(limit).is_integer())):
@@ -152,13 +152,14 @@ class Session:
         self.gap: float | None = None
         self.info: Info = {}
         self.diagnosed = 0  # component evaluations spent on diagnosis
-        self._dearest = 0  # queries of the dearest iteration so far
-        self._answers: list[Answer] = []
-        self._clock = _Clock()
+        self.dearest = 0  # queries of the dearest iteration so far
+        self.answers: list[Answer] = []
+        self.closing_row = False  # whether stopping put a row on the trace that going on would not have
+        self.clock = Clock()
         self.state = self.algorithm.init(self.task, self._start(x0))
         self._open: Query | None = None
         self._step: Step | None = None
-        self._spent = 0  # queries of the open iteration
+        self.spent = 0  # queries of the open iteration
 
     def _start(self, x0: Any) -> Array:
         if x0 is None:
@@ -189,7 +190,7 @@ class Session:
     @property
     def seconds(self) -> float:
         """Time spent on queries and computation, diagnosis excepted."""
-        return self._clock.read()
+        return self.clock.read()
 
     @property
     def remaining(self) -> float:
@@ -212,9 +213,9 @@ class Session:
 
     def _account(self, query: Query, answer: Answer) -> None:
         self.ledger[query.purpose.value] += query.cost
-        self._spent += query.cost
+        self.spent += query.cost
         self.number += 1
-        self._answers.append(answer)
+        self.answers.append(answer)
         self._open = None
 
     def _advance(self, answer: Answer | None = None) -> None:
@@ -243,8 +244,8 @@ class Session:
 
     def _begin(self) -> Step:
         self.task.lmos = 0
-        self._spent = 0
-        self._answers = []
+        self.spent = 0
+        self.answers = []
         return self._generator()
 
     def _generator(self) -> Step:
@@ -261,9 +262,7 @@ class Session:
             self._stop(Status.MAX_LMO)
         elif max_time is not None and self.seconds >= max_time:
             self._stop(Status.MAX_TIME)
-        elif self.task.budget is not None and (
-            self.nit == 0 or self.remaining < NEAR_THE_END * self._dearest
-        ):
+        elif self.task.budget is not None and (self.nit == 0 or self.remaining < NEAR_THE_END * self.dearest):
             least = self._rehearse()
             if least > self.remaining:
                 if self.nit == 0:
@@ -294,9 +293,9 @@ class Session:
         self.state, self.info = state, info
         self.nit += 1
         self.nlmo += self.task.lmos
-        self._dearest = max(self._dearest, self._spent)
+        self.dearest = max(self.dearest, self.spent)
         self._step = None
-        self._answers = []
+        self.answers = []
         self.gap = info.get("gap", self.gap)
         if self._due():
             self._record()
@@ -322,6 +321,7 @@ class Session:
             self._step = None
         if not self.trace.rows or self.trace.rows[-1][0] != self.nit:
             self._record()
+            self.closing_row = True
         logger.info(
             "%s stopped after %d iterations and %d queries: %s",
             self.algorithm.name,
@@ -336,7 +336,7 @@ class Session:
         """Exact mean at the current iterate: diagnosis, neither charged nor timed; NaN where nobody can tell."""
         if self.objective is None:
             return math.nan
-        with self._clock.paused():
+        with self.clock.paused():
             self.diagnosed += self.task.n
             return float(self.objective(self.x))
 
@@ -354,6 +354,10 @@ class Session:
 
     def result(self) -> Result:
         """The run so far, as a :class:`~zofw.Result`."""
+        from zofw.run.result import (
+            Result,
+        )  # brings scipy.optimize, which an import of zofw should not wait for
+
         last = self.trace.rows[-1] if self.trace.rows else None
         fun = last[3] if last and last[0] == self.nit else (self.value() if self.diagnose > 0 else math.nan)
         return Result(
@@ -380,100 +384,30 @@ class Session:
 
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Save the run to one file: the state before the open iteration and the answers it has had."""
-        content = {
-            "set": self.set,
-            "method": self.algorithm,
-            "reasons": dict(self.reasons),
-            "dim": self.task.dim,
-            "n": self.task.n,
-            "limits": dict(self.limits),
-            "gap_tol": self.gap_tol,
-            "inside": self.inside,
-            "diagnose": self.diagnose,
-            "entropy": self.entropy,
-            "ledger": dict(self.ledger),
-            "trace": self.trace,
-            "nit": self.nit,
-            "nlmo": self.nlmo,
-            "number": self.number,
-            "status": self.status,
-            "gap": self.gap,
-            "info": dict(self.info),
-            "diagnosed": self.diagnosed,
-            "dearest": self._dearest,
-            "seconds": self.seconds,
-            "state": self.state,
-            "spent": self._spent if self._step is not None else 0,
-            "answers": list(self._answers) if self._step is not None else [],
-        }
-        write_document(path, "checkpoint", VERSION, content)
+        save(self, path)
 
     @classmethod
-    def resume(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        set: Any = None,
-        method: Any = None,
-        objective: Callable[[Array], float] | None = None,
-        gradient: Callable[[Array], Array] | None = None,
-        observers: Sequence[Observer] = (),
-        known: Mapping[str, type] | None = None,
-    ) -> Session:
-        """Continue a saved run bit for bit.
+    def resume(cls, path: str | os.PathLike[str], **given: Any) -> Session:
+        """Continue a saved run bit for bit; see :func:`zofw.run.checkpoint.resume`."""
+        return resume(cls, path, **given)
 
-        A set or method of your own is recognised by handing its class over in ``known`` or the object itself as ``set``
-        or ``method``; what is handed over must equal what was saved.
-        """
-        classes = dict(known or {})
-        for given in (set, method):
-            if given is not None and not isinstance(given, str):
-                for kind in (type(given), getattr(type(given), "State", None)):
-                    if isinstance(kind, type):
-                        classes[f"{kind.__module__}:{kind.__qualname__}"] = kind
-        saved = read_document(path, "checkpoint", VERSION, classes)
-        try:
-            limits = saved["limits"]
-            session = cls(
-                saved["set"],
-                dim=saved["dim"],
-                n=saved["n"],
-                method=saved["method"],
-                rng=list(saved["entropy"]),
-                gap_tol=saved["gap_tol"],
-                inside=saved["inside"],
-                diagnose=saved["diagnose"],
-                objective=objective,
-                gradient=gradient,
-                observers=observers,
-                **limits,
-            )
-            session._restore(saved)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise FileError(f"{path} is a checkpoint that does not fit this version: {error!r}") from error
-        for name, given, found in (("set", set, session.set), ("method", method, session.algorithm)):
-            if given is not None and not isinstance(given, str) and repr(given) != repr(found):
-                raise ValueError(f"{path} was saved with the {name} {found!r}; {given!r} was handed over.")
-        return session
+    def reopen(self) -> None:
+        """Let a run that had stopped short of convergence go on: its limits are looked at again."""
+        if self.status is not Status.CONVERGED:
+            self.status = Status.RUNNING
+            if self.closing_row:
+                self.trace.pop()
+                self.closing_row = False
 
-    def _restore(self, saved: Mapping[str, Any]) -> None:
-        self.reasons, self.entropy, self.ledger = saved["reasons"], saved["entropy"], saved["ledger"]
-        self.trace, self.nit, self.nlmo, self.number = (
-            saved["trace"],
-            saved["nit"],
-            saved["nlmo"],
-            saved["number"],
-        )
-        self.gap, self.info, self.diagnosed = saved["gap"], saved["info"], saved["diagnosed"]
-        self._dearest, self.state, self.status = saved["dearest"], saved["state"], saved["status"]
-        self._clock = _Clock(saved["seconds"])
-        if saved["answers"]:
+    def replay(self, answers: Sequence[Answer], spent: int) -> None:
+        """Bring the open iteration to where it was after the given answers, which were paid for already."""
+        if answers:
             self._step = self._begin()
-            self._answers, self._spent = list(saved["answers"]), saved["spent"]
+            self.answers, self.spent = list(answers), spent
             next(self._step)
-            for answer in self._answers[:-1]:
+            for answer in answers[:-1]:
                 self._step.send(answer)
-            self._advance(self._answers[-1])
+            self._advance(answers[-1])
 
 
 def check_answer(query: Query, told: Any) -> Answer:
@@ -504,29 +438,6 @@ def _entropy(rng: Any) -> tuple[int, ...]:
     entropy = sequence.entropy
     words = entropy if isinstance(entropy, Sequence) else [entropy]
     return (*(int(word) for word in words if word is not None), *(int(key) for key in sequence.spawn_key))
-
-
-class _Clock:
-    """Seconds since it was made, pauses excepted, on top of what was spent before; never runs backwards."""
-
-    def __init__(self, before: float = 0.0) -> None:
-        self._before = before
-        self._start = time.monotonic()
-        self._pause: float | None = None
-
-    def read(self) -> float:
-        return self._before + (self._pause or time.monotonic()) - self._start
-
-    def paused(self) -> _Clock:
-        return self
-
-    def __enter__(self) -> None:
-        self._pause = time.monotonic()
-
-    def __exit__(self, *exception: object) -> None:
-        if self._pause is not None:
-            self._start += time.monotonic() - self._pause
-        self._pause = None
 
 
 __all__ = ["BudgetError", "Session", "check_answer"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 COLUMNS = ("iteration", "queries", "lmos", "objective", "time")
 
 
-@dataclass
+@dataclass(repr=False)
 class Trace:
     """Rows (iteration, queries, LMO calls, objective, seconds) and each method's own numbers.
 
@@ -33,6 +33,14 @@ class Trace:
     ) -> None:
         self.rows.append((iteration, queries, lmos, objective, time))
         self.infos.append(dict(info))
+
+    def pop(self) -> None:
+        """Take the last row back."""
+        self.rows.pop()
+        self.infos.pop()
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self)} rows of {', '.join((*COLUMNS, *self.names))})"
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import Inball, Vertices, counting, point, register, scaled
+from zofw.sets.protocol import Inball, Square, counting, point, register, scaled
 
 __all__ = ["Birkhoff"]
 
 
 @register("birkhoff")
 @dataclass(frozen=True)
-class Birkhoff(Vertices):
+class Birkhoff(Square):
     r"""The doubly stochastic matrices :math:`\{X \ge 0 : X 1 = 1,\ X^\top 1 = 1\}` of size n, flattened by rows.
 
     The vertices are the permutation matrices, and the oracle is a linear assignment problem, solved exactly by SciPy in
@@ -36,25 +36,16 @@ class Birkhoff(Vertices):
     def __post_init__(self) -> None:
         counting(self, "size")
 
-    @property
-    def fixed_dim(self) -> int:
-        """n²."""
-        return self.size**2
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return self.size, self.size
-
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """The permutation matrix of a cheapest assignment."""
         from scipy.optimize import linear_sum_assignment
 
-        rows, columns = linear_sum_assignment(scaled(self, g, self._shape).reshape(self._shape))
+        rows, columns = linear_sum_assignment(scaled(self, g, self.shape).reshape(self.shape))
         return Sparse(rows * self.size + columns, np.ones(self.size), self.size**2)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Whether x ≥ −tol and every row and column sums to 1 up to tol."""
-        matrix = point(self, x, self._shape).reshape(self._shape)
+        matrix = point(self, x, self.shape).reshape(self.shape)
         sums = np.concatenate([matrix.sum(axis=0), matrix.sum(axis=1)])
         return bool(matrix.min() >= -tol and np.abs(sums - 1).max() <= tol)
 

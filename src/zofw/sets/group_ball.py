@@ -78,7 +78,7 @@ class GroupBall(Ball):
         part = g[places]
         if not part.any():
             part[0] = 1.0
-        return Sparse(places, part * (-self.radius / np.linalg.norm(part)), g.size)
+        return Sparse(places, part / np.linalg.norm(part) * -self.radius, g.size)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Whether Σ ‖x_G‖₂ ≤ r (1 + tol)."""

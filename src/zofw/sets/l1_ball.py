@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import Ball, gradient, point, positive, register
+from zofw.sets.protocol import Ball, gradient, point, register
 from zofw.sets.thresholds import shrink_to_l1
 
 __all__ = ["L1Ball"]
@@ -40,9 +40,6 @@ class L1Ball(Ball):
     """
 
     radius: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive(self, "radius")
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """The vertex ∓r e_i of the greatest |g_i|."""

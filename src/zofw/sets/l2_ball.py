@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense
-from zofw.sets.protocol import Ball, point, positive, register, scaled
+from zofw.sets.protocol import Ball, point, register, scaled
 
 __all__ = ["L2Ball"]
 
@@ -30,15 +30,12 @@ class L2Ball(Ball):
 
     radius: float = 1.0
 
-    def __post_init__(self) -> None:
-        positive(self, "radius")
-
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
         """The boundary point opposite to g."""
         g = scaled(self, g)
         if not g.any():
             g[0] = 1.0
-        return Dense(g * (-self.radius / np.linalg.norm(g)))
+        return Dense(g / np.linalg.norm(g) * -self.radius)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Whether ‖x‖₂ ≤ r (1 + tol)."""

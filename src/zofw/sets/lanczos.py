@@ -12,7 +12,7 @@ __all__ = ["EXACT", "start_vector", "top_eigenvector"]
 
 EXACT = 64  # sizes up to this are decomposed whole
 EVERY = 5  # Lanczos steps between two tests of convergence
-BLEND = 1.0  # weight of the fixed random part in a warm start
+BLEND = 0.5  # weight of the fixed random part in a warm start
 CAUTION = 0.003  # a start vector is taken to have at least this much over √size of the eigenvector sought
 
 

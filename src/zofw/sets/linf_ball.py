@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense
-from zofw.sets.protocol import Ball, gradient, point, positive, register
+from zofw.sets.protocol import Ball, gradient, point, register
 
 __all__ = ["LinfBall"]
 
@@ -29,9 +29,6 @@ class LinfBall(Ball):
     """
 
     radius: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive(self, "radius")
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
         """The corner opposite to the signs of g."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from zofw.atoms import Array, Atom
 from zofw.registry import Registry
 
-__all__ = ["SETS", "Ball", "Inball", "Region", "Vertices", "register"]
+__all__ = ["SETS", "Ball", "Inball", "Region", "Square", "Vertices", "register"]
 
 SETS = Registry("set")
 register = SETS.register
@@ -187,6 +187,9 @@ class Ball(Vertices):
 
     radius: float
 
+    def __post_init__(self) -> None:
+        positive(self, "radius")
+
     @abstractmethod
     def inner(self, dim: int) -> float:
         """Radius of the greatest Euclidean ball around 0 inside the unit ball of the norm."""
@@ -209,3 +212,19 @@ class Ball(Vertices):
         """The greatest Euclidean ball around 0."""
         self.check_dim(dim)
         return np.zeros(dim), self.radius * self.inner(dim)
+
+
+class Square(Vertices):
+    """What a set of square matrices, flattened by rows, derives from its size."""
+
+    size: int
+
+    @property
+    def fixed_dim(self) -> int:
+        """n²."""
+        return self.size**2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n)."""
+        return self.size, self.size

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array, Atom, RankOne
 from zofw.sets.lanczos import EXACT, start_vector, top_eigenvector
 from zofw.sets.nuclear_ball import warm_factor
-from zofw.sets.protocol import Inball, Vertices, counting, point, positive, register, scaled
+from zofw.sets.protocol import Inball, Square, counting, point, positive, register, scaled
 from zofw.sets.simplex import centred_radius
 from zofw.sets.thresholds import project_capped
 
@@ -19,7 +19,7 @@ __all__ = ["Spectraplex"]
 
 @register("spectraplex")
 @dataclass(frozen=True)
-class Spectraplex(Vertices):
+class Spectraplex(Square):
     r"""The set :math:`\{X \in \mathbb{R}^{n \times n} : X = X^\top \succeq 0,\ \mathrm{tr} X = a\}`, flattened by rows.
 
     .. math:: \arg\min_S \langle G, S\rangle = a\,v v^\top,
@@ -50,18 +50,9 @@ class Spectraplex(Vertices):
         counting(self, "size")
         positive(self, "trace", "tol")
 
-    @property
-    def fixed_dim(self) -> int:
-        """n²."""
-        return self.size**2
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return self.size, self.size
-
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> RankOne:
         """a v vᵀ, with the greatest entry of v positive."""
-        matrix = scaled(self, g, self._shape).reshape(self._shape)
+        matrix = scaled(self, g, self.shape).reshape(self.shape)
         matrix = (matrix + matrix.T) / 2
         previous = warm_factor(self, warm, "left", self.size)
         if not matrix.any():
@@ -75,7 +66,7 @@ class Spectraplex(Vertices):
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Whether x is symmetric, has trace a and no eigenvalue below 0, all up to tol·a."""
-        matrix = point(self, x, self._shape).reshape(self._shape)
+        matrix = point(self, x, self.shape).reshape(self.shape)
         slack = tol * self.trace
         if not np.isfinite(matrix).all() or np.abs(matrix - matrix.T).max() > slack:
             return False
@@ -106,7 +97,7 @@ class Spectraplex(Vertices):
 
     def project(self, x: ArrayLike) -> Array:
         """Euclidean projection: the eigenvalues of the symmetric part on the simplex."""
-        matrix = point(self, x, self._shape).reshape(self._shape)
+        matrix = point(self, x, self.shape).reshape(self.shape)
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
         nearest: Array = (vectors * project_capped(values, self.trace, self.trace)) @ vectors.T
         return nearest.reshape(np.shape(x))

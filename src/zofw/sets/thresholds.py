@@ -14,20 +14,19 @@ def project_capped(x: Array, total: float, cap: float) -> Array:
 
     The projection is :math:`p_i = \min(\max(x_i - \tau, 0), c)` with the one :math:`\tau` at which
     :math:`h(\tau) = \sum_i p_i = a`; h is decreasing and linear between the breakpoints
-    :math:`x_i - c` and :math:`x_i`. O(d log d).
+    :math:`x_i - c` and :math:`x_i`, among which bisection finds the piece. O(d log d).
 
     References
     ----------
     W. Wang and C. Lu, Projection onto the capped simplex, arXiv:1503.01002, 2015.
     """
     x = x - x.max()  # the projection forgets a common shift
-    breaks = np.concatenate([x - cap, x])
-    order = np.argsort(breaks, kind="stable")
-    breaks = breaks[order]
-    slopes = np.cumsum(np.where(order < x.size, -1.0, 1.0))
-    h = x.size * cap + np.concatenate([[0.0], np.cumsum(slopes[:-1] * np.diff(breaks))])
-    j = max(int(np.searchsorted(-h, -total, side="right")) - 1, 0)
-    middle = (breaks[j] + breaks[min(j + 1, breaks.size - 1)]) / 2
+    breaks = np.sort(np.concatenate([x - cap, x]))
+    j, end = 0, breaks.size - 1  # h(breaks[j]) ≥ a > h(breaks[end]) = 0
+    while end - j > 1:
+        k = (j + end) // 2
+        j, end = (k, end) if np.clip(x - breaks[k], 0.0, cap).sum() >= total else (j, k)
+    middle = (breaks[j] + breaks[end]) / 2
     free = (x > middle) & (x - cap < middle)
     # on the segment: Σ_free (x_i − τ) + c·#{capped} = a
     rest = total - cap * np.count_nonzero(x - cap >= middle)

@@ -78,13 +78,14 @@ def train(
         The checkpoint is damaged or belongs to other settings.
     """
     device = next(network.parameters()).device
+    run = asdict(settings) | {"samples": len(pixels)}
     optimiser = torch.optim.SGD(
         network.parameters(),
         lr=settings.learning_rate,
         momentum=settings.momentum,
         weight_decay=settings.weight_decay,
     )
-    first = _resume(network, optimiser, settings, checkpoint) if checkpoint and checkpoint.exists() else 0
+    first = _resume(network, optimiser, run, checkpoint) if checkpoint and checkpoint.exists() else 0
     network.train()
     for epoch in range(first, settings.epochs):
         for group in optimiser.param_groups:
@@ -103,7 +104,7 @@ def train(
             optimiser.step()
             total += loss.item() * len(batch)
         if checkpoint:
-            _save(network, optimiser, settings, epoch + 1, checkpoint)
+            _save(network, optimiser, run, epoch + 1, checkpoint)
         yield epoch, total / len(order)
 
 
@@ -121,12 +122,12 @@ def augment(pixels: Tensor, rng: np.random.Generator) -> Tensor:
 
 
 def _save(
-    network: nn.Module, optimiser: torch.optim.Optimizer, settings: Training, epochs: int, checkpoint: Path
+    network: nn.Module, optimiser: torch.optim.Optimizer, run: dict[str, float], epochs: int, checkpoint: Path
 ) -> None:
     from zofw.data.packing import write_atomically
 
     state = {
-        "settings": asdict(settings),
+        "run": run,
         "epochs": epochs,
         "network": network.state_dict(),
         "optimiser": optimiser.state_dict(),
@@ -135,15 +136,15 @@ def _save(
 
 
 def _resume(
-    network: nn.Module, optimiser: torch.optim.Optimizer, settings: Training, checkpoint: Path
+    network: nn.Module, optimiser: torch.optim.Optimizer, run: dict[str, float], checkpoint: Path
 ) -> int:
     state = read_checkpoint(checkpoint)
-    if not isinstance(state, dict) or state.keys() != {"settings", "epochs", "network", "optimiser"}:
+    if not isinstance(state, dict) or state.keys() != {"run", "epochs", "network", "optimiser"}:
         raise WeightsError(f"{checkpoint} is not a checkpoint of this training. Name another file.")
-    if state["settings"] != asdict(settings):
+    if state["run"] != run:
         raise WeightsError(
-            f"{checkpoint} belongs to the settings {state['settings']}, but {asdict(settings)} were asked for. "
-            "Repeat those, or name another file."
+            f"{checkpoint} belongs to the run {state['run']}, but {run} was asked for. Repeat that one, or name "
+            "another file."
         )
     network.load_state_dict(state["network"])
     optimiser.load_state_dict(state["optimiser"])

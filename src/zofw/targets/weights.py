@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -39,9 +38,10 @@ def read_weights(path: str | os.PathLike[str]) -> dict[str, Tensor]:
 
 
 def _read_npz(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+    from zofw.data.packing import read_arrays
+
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: torch.from_numpy(arrays[name]) for name in arrays.files}
+        return {name: torch.from_numpy(array) for name, array in read_arrays(path).items()}
     except Exception as error:  # a damaged file raises whatever its bytes lead to
         raise WeightsError(f"{path} cannot be read as an npz file of numbers ({error}).") from error
 

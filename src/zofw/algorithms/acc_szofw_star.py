@@ -1,0 +1,118 @@
+"""Acc-SZOFW*: accelerated stochastic zeroth-order Frank-Wolfe with STORM estimates, without large batches.
+
+    x_0 = y_0 = z_0
+    for t = 0, …, T − 1:
+        v_t     = ∇̂f_S(z_t) + (1 − ρ_t)(v_{t−1} − ∇̂f_S(z_{t−1})),   v_0 = ∇̂f_S(z_0)
+        w_t     = argmin over w in X of ⟨w, v_t⟩
+        x_{t+1} = x_t + γ_t (w_t − x_t),      γ_t = min(1, (1 + θ_t) η_t),  θ_t = 1/((t + 1)(t + 2))
+        y_{t+1} = z_t + η_t (w_t − z_t)
+        z_{t+1} = (1 − α_{t+1}) y_{t+1} + α_{t+1} x_{t+1},                  α_t = 1/(t + 1)
+
+with the same components and directions at z_t and z_{t−1}; CooGE and UniGE as in Acc-SZOFW. The point reported is z_t, the
+last; the theory speaks of one drawn uniformly. The authors' code multiplies γ_t by 6; the paper does not, nor is it here.
+
+References
+----------
+F. Huang, L. Tao, S. Chen, Accelerated stochastic gradient-free and projection-free methods, ICML 2020, Algorithm 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zofw.algorithms import settings
+from zofw.algorithms.acc_szofw import (
+    ESTIMATORS,
+    Estimator,
+    ask,
+    momentum,
+    per_sample,
+    radius_from_step,
+    radius_over_step,
+)
+from zofw.algorithms.horizon import constant_step, horizon
+from zofw.algorithms.registry import methods
+from zofw.algorithms.settings import AUTO
+from zofw.core import Array, Purpose, Step, Task
+from zofw.differences import slopes
+from zofw.estimators import fresh, storm
+from zofw.schedules import Constant, Power, Schedule, as_schedule
+
+
+@methods.register("acc-szofw-star")
+@dataclass(frozen=True)
+class AccSZOFWStar:
+    """Settings of Acc-SZOFW*. Queries: 4|S|d (CooGE) or 4|S| (UniGE) an iteration, half at t = 0; one LMO call.
+
+    Parameters
+    ----------
+    estimator
+        ``"cooge"`` or ``"unige"``.
+    batch_size
+        |S|, drawn with replacement.
+    step_size
+        η_t; by default T^{−2/3} for the T iterations that the limits pay, or (t + 1)^{−2/3} where there is no limit.
+    averaging
+        ρ_t; (t + 1)^{−2/3} as in the paper.
+    radius
+        μ_t; d^{−1/2}η_t (CooGE) or d^{−3/2}η_t (UniGE) by default.
+    """
+
+    estimator: Estimator = "cooge"
+    batch_size: int = 1
+    step_size: float | Schedule = AUTO
+    averaging: float | Schedule = Power(1.0, 1.0, 2 / 3)
+    radius: float | Schedule = AUTO
+
+    name: ClassVar[str] = "acc-szofw-star"
+
+    @dataclass(frozen=True)
+    class State:
+        """z_t, which is reported as x; the paper's x_t, here ``lead``; z_{t−1} and v_{t−1}."""
+
+        t: int
+        x: Array
+        lead: Array
+        before: Array
+        v: Array | None = None
+
+    @classmethod
+    def paper(
+        cls, dim: int, iterations: int, *, estimator: Estimator = "cooge", batch_size: int = 1, **other: Any
+    ) -> AccSZOFWStar:
+        """η = T^{−2/3}, ρ_t = (t + 1)^{−2/3}, μ = d^{−1/2}T^{−2/3} (CooGE), β = d^{−1}T^{−2/3} (UniGE)."""
+        eta = iterations ** (-2 / 3)
+        chosen: dict[str, Any] = {"radius": radius_over_step(estimator, dim) * eta} | other
+        return cls(estimator, batch_size, Constant(eta), **chosen)
+
+    def resolve(self, task: Task) -> tuple[AccSZOFWStar, dict[str, str]]:
+        settings.choice("estimator", self.estimator, ESTIMATORS)
+        eta = constant_step(horizon(task, 2 * self.batch_size * per_sample(self.estimator, task.dim)), 2 / 3)
+        radius = radius_from_step(self.estimator, task.dim, self.step_size or eta[0])
+        return settings.fill(self, step_size=eta, radius=radius)
+
+    def check(self, task: Task) -> None:
+        settings.whole("batch_size", self.batch_size)
+        settings.fraction("averaging at t = 0", as_schedule(self.averaging)(0))
+        settings.step_sizes(as_schedule(self.step_size))
+        settings.radii(as_schedule(self.radius))
+
+    def init(self, task: Task, x0: Array) -> State:
+        return self.State(0, x0, x0, x0)
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        t, x, z, v = state.t, state.lead, state.x, state.v
+        eta, rho, mu = (
+            as_schedule(schedule)(t) for schedule in (self.step_size, self.averaging, self.radius)
+        )
+        points = z if v is None else np.stack([z, state.before])
+        S = task.sample(rng, self.batch_size)
+        U, scale, query = ask(self.estimator, points, S, mu, rng, Purpose.ESTIMATE)
+        c = slopes(query, (yield query))
+        v = fresh(U, c[0], scale) if v is None else storm(v, U, c[0], c[1], scale, rho)
+        w = task.lmo(v)
+        x_next, z_next = momentum(w, x, z, eta, t)
+        return self.State(t + 1, z_next, x_next, z, v), {"gap": float(v @ z) - w.dot(v), "gamma": eta}

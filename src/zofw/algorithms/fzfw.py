@@ -1,0 +1,114 @@
+"""FZFW: faster zeroth-order Frank-Wolfe, coordinate estimates with SPIDER differences.
+
+    for t = 0, 1, …:
+        if t mod q = 0:  v_t = ∇̂f(x_t)                                          all n components
+        otherwise:       v_t = v_{t−1} + (1/|S|) Σ_{i in S} [∇̂f_i(x_t) − ∇̂f_i(x_{t−1})]
+        u_t     = argmin over u in X of ⟨u, v_t⟩
+        x_{t+1} = x_t + γ (u_t − x_t)
+
+with ∇̂h(x) = Σ_j [h(x + μe_j) − h(x − μe_j)]/(2μ) · e_j, and S drawn with replacement.
+
+Departures: the paper's γ = 1/(D√K) is a length and exceeds 1 on small sets, so it is capped at 1; the default is the
+anytime 2/(t + 2); x is the last iterate, where the paper draws one at random.
+
+References
+----------
+H. Gao, H. Huang, Can stochastic zeroth-order Frank-Wolfe method converge faster for non-convex problems?, ICML 2020,
+Algorithm 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zofw.algorithms import settings
+from zofw.algorithms.registry import methods
+from zofw.algorithms.settings import AUTO
+from zofw.core import Answer, Array, Purpose, Query, Stencil, Step, Task
+from zofw.differences import slopes
+from zofw.directions import basis
+from zofw.estimators import spider
+from zofw.schedules import Constant, Schedule, as_schedule, open_loop
+
+
+@methods.register("fzfw")
+@dataclass(frozen=True)
+class FZFW:
+    """Settings of FZFW. Queries: 2nd every q iterations, 4|S|d otherwise; one LMO call.
+
+    Parameters
+    ----------
+    batch_size, period
+        |S| and q; ⌈√n⌉ both by default.
+    step_size, radius
+        γ_t and μ_t: numbers or schedules.
+    """
+
+    batch_size: int = AUTO
+    period: int = AUTO
+    step_size: float | Schedule = open_loop(2.0, 2.0)
+    radius: float | Schedule = 1e-4
+
+    name: ClassVar[str] = "fzfw"
+
+    @dataclass(frozen=True)
+    class State:
+        """x_t, the point before it, and v_{t−1}, the estimate made there."""
+
+        t: int
+        x: Array
+        before: Array
+        g: Array
+
+    @classmethod
+    def paper(cls, n: int, dim: int, diameter: float, iterations: int, **other: Any) -> FZFW:
+        """Theorem 1 for K iterations: q = |S| = √n, γ = 1/(D√K), μ = 1/√(dK)."""
+        root, gamma = math.ceil(math.sqrt(n)), 1 / (diameter * math.sqrt(iterations))
+        return cls(root, root, Constant(min(1.0, gamma)), 1 / math.sqrt(dim * iterations), **other)
+
+    def resolve(self, task: Task) -> tuple[FZFW, dict[str, str]]:
+        return settings.fill(self, **root_batches(task))
+
+    def check(self, task: Task) -> None:
+        settings.whole("batch_size", self.batch_size)
+        settings.whole("period", self.period)
+        settings.step_sizes(as_schedule(self.step_size))
+        settings.radii(as_schedule(self.radius))
+
+    def init(self, task: Task, x0: Array) -> State:
+        return self.State(0, x0, x0, np.zeros(task.dim))
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        t, x = state.t, state.x
+        gamma, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        v = yield from coordinate_spider(task, state, rng, self.period, self.batch_size, mu)
+        u = task.lmo(v)
+        return self.State(t + 1, u.move(x, gamma), x, v), {"gap": float(v @ x) - u.dot(v), "gamma": gamma}
+
+
+def root_batches(task: Task) -> dict[str, tuple[int, str]]:
+    """q = |S| = ⌈√n⌉, which balances the full batch every q iterations with the small ones between."""
+    root = math.ceil(math.sqrt(task.n))
+    return {
+        "batch_size": (root, "ceil(sqrt(n)) components in a difference"),
+        "period": (root, "ceil(sqrt(n)) iterations from one full batch to the next"),
+    }
+
+
+def coordinate_spider(
+    task: Task, state: FZFW.State, rng: np.random.Generator, period: int, batch_size: int, mu: float
+) -> Generator[Query, Answer, Array]:
+    """v_t: all components every ``period`` iterations, a difference on a batch otherwise."""
+    U = basis(task.dim)
+    if state.t % period == 0:
+        query = Query(state.x, task.all, U, mu, Stencil.CENTRAL, Purpose.REFRESH)
+        return np.asarray(slopes(query, (yield query))[0])
+    S = task.sample(rng, batch_size)
+    query = Query(np.stack([state.x, state.before]), S, U, mu, Stencil.CENTRAL)
+    new, old = slopes(query, (yield query))
+    return spider(state.g, U, new, old, 1.0)

@@ -1,0 +1,187 @@
+"""JAGUAR: Frank-Wolfe with a memory of coordinate derivatives.
+
+    h = ∇̂f(x_0), all d coordinates;  stochastic: g = h as well
+    for t = 0, 1, …:
+        i uniform on 1, …, d;  δ = [f(x_t + τe_i) − f(x_t − τe_i)]/(2τ)
+        stochastic:  ρ = h + d(δ − ⟨h, e_i⟩) e_i,  g ← (1 − η_t) g + η_t ρ
+        h ← h + (δ − ⟨h, e_i⟩) e_i
+        s_t     = argmin over s in X of ⟨s, h⟩, or ⟨s, g⟩ in the stochastic method
+        x_{t+1} = x_t + γ_t (s_t − x_t)
+
+The deterministic method asks all n components, the stochastic one the same batch at both points ("two-point
+feedback"). Departures: b coordinates without replacement may be asked at once, with d/b for d in ρ, as in the authors'
+code; that code averages h where the paper averages ρ, and the paper is followed. At t = 0 the deterministic method does
+not ask again for a coordinate that h has from the same point.
+
+References
+----------
+A. Veprikov, A. Bogdanov, V. Minashkin, A. Beznosikov, New aspects of black box conditional gradient: variance reduction
+and one point feedback, arXiv:2409.10442, 2024.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from zofw.algorithms import settings
+from zofw.algorithms.registry import methods
+from zofw.algorithms.settings import AUTO
+from zofw.core import Answer, Array, Batch, Purpose, Query, Stencil, Step, Task
+from zofw.differences import slopes
+from zofw.directions import Coordinate, basis
+from zofw.estimators import average, refine
+from zofw.schedules import Power, Schedule, as_schedule
+
+Initial = Literal["coordinate", "zero"]
+
+
+@methods.register("jaguar")
+@dataclass(frozen=True)
+class JAGUAR:
+    """Settings of the deterministic method. Queries: 2nd at t = 0, then 2nb; one LMO call.
+
+    Parameters
+    ----------
+    directions
+        b, coordinates in an iteration.
+    step_size, radius
+        γ_t and τ_t: numbers or schedules; 4/(t + 8d/b) by default.
+    initial
+        The memory at x_0: ``"coordinate"`` as in the paper, or ``"zero"`` where 2nd queries cannot be paid.
+    """
+
+    directions: int = 1
+    step_size: float | Schedule = AUTO
+    radius: float | Schedule = 1e-4
+    initial: Initial = "coordinate"
+
+    name: ClassVar[str] = "jaguar"
+
+    @dataclass(frozen=True)
+    class State:
+        """x_t and the memory h_t."""
+
+        t: int
+        x: Array
+        h: Array
+
+    @classmethod
+    def paper(cls, dim: int, **other: Any) -> JAGUAR:
+        """b = 1 and γ_t = 4/(t + 8d)."""
+        return cls(1, Power(4.0, 8.0 * dim), **other)
+
+    def resolve(self, task: Task) -> tuple[JAGUAR, dict[str, str]]:
+        offset = 8.0 * task.dim / max(1, self.directions)
+        return settings.fill(
+            self, step_size=(Power(4.0, offset, cap=1.0), "the paper's 4/(t + 8d) for b coordinates")
+        )
+
+    def check(self, task: Task) -> None:
+        _check(self, task)
+
+    def init(self, task: Task, x0: Array) -> State:
+        return self.State(0, x0, np.zeros(task.dim))
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        t, x = state.t, state.x
+        gamma, tau = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        if t == 0 and self.initial == "coordinate":
+            h = yield from all_coordinates(task, x, task.all, tau)
+        else:
+            U = Coordinate().draw(rng, task.dim, self.directions)
+            query = Query(x, task.all, U, tau, Stencil.CENTRAL, Purpose.REFRESH)
+            h = refine(state.h, U, slopes(query, (yield query))[0], 1.0)
+        s = task.lmo(h)
+        return self.State(t + 1, s.move(x, gamma), h), {"gap": float(h @ x) - s.dot(h), "gamma": gamma}
+
+
+@methods.register("jaguar-stochastic")
+@dataclass(frozen=True)
+class StochasticJAGUAR:
+    """Settings of the stochastic method. Queries: 2|S|b an iteration, and 2|S|d more at t = 0; one LMO call.
+
+    Parameters
+    ----------
+    batch_size, directions
+        |S| and b, components and coordinates in an iteration.
+    step_size, averaging, radius
+        γ_t, η_t and τ_t: numbers or schedules; 4/(t + 8(d/b)^{3/2}) and 4/(t + 8(d/b)^{3/2})^{2/3} by default.
+    initial
+        The memory at x_0: ``"coordinate"`` from one batch as in the paper, or ``"zero"``.
+    """
+
+    batch_size: int = 1
+    directions: int = 1
+    step_size: float | Schedule = AUTO
+    averaging: float | Schedule = AUTO
+    radius: float | Schedule = 1e-4
+    initial: Initial = "coordinate"
+
+    name: ClassVar[str] = "jaguar-stochastic"
+
+    @dataclass(frozen=True)
+    class State:
+        """x_t, the memory h_t and the average g_t."""
+
+        t: int
+        x: Array
+        h: Array
+        g: Array
+
+    @classmethod
+    def paper(cls, dim: int, batch_size: int = 1, **other: Any) -> StochasticJAGUAR:
+        """b = 1, γ_t = 4/(t + 8d^{3/2}) and η_t = 4/(t + 8d^{3/2})^{2/3}."""
+        offset = 8.0 * dim**1.5
+        return cls(batch_size, 1, Power(4.0, offset), Power(4.0, offset, 2 / 3), **other)
+
+    def resolve(self, task: Task) -> tuple[StochasticJAGUAR, dict[str, str]]:
+        offset = 8.0 * (task.dim / max(1, self.directions)) ** 1.5
+        return settings.fill(
+            self,
+            step_size=(Power(4.0, offset, cap=1.0), "the paper's 4/(t + 8d^(3/2)) for b coordinates"),
+            averaging=(
+                Power(4.0, offset, 2 / 3, cap=1.0),
+                "the paper's 4/(t + 8d^(3/2))^(2/3) for b coordinates",
+            ),
+        )
+
+    def check(self, task: Task) -> None:
+        _check(self, task)
+        settings.whole("batch_size", self.batch_size)
+        settings.fraction("averaging at t = 0", as_schedule(self.averaging)(0))
+
+    def init(self, task: Task, x0: Array) -> State:
+        return self.State(0, x0, np.zeros(task.dim), np.zeros(task.dim))
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        t, x, h, g, d, b = state.t, state.x, state.h, state.g, task.dim, self.directions
+        gamma, eta, tau = (
+            as_schedule(schedule)(t) for schedule in (self.step_size, self.averaging, self.radius)
+        )
+        if t == 0 and self.initial == "coordinate":
+            h = g = yield from all_coordinates(task, x, task.sample(rng, self.batch_size), tau)
+        U = Coordinate().draw(rng, d, b)
+        query = Query(x, task.sample(rng, self.batch_size), U, tau, Stencil.CENTRAL)
+        c = slopes(query, (yield query))[0]
+        g = average(g, refine(h, U, c, d / b), eta)
+        h = refine(h, U, c, 1.0)
+        s = task.lmo(g)
+        return self.State(t + 1, s.move(x, gamma), h, g), {"gap": float(g @ x) - s.dot(g), "gamma": gamma}
+
+
+def _check(method: JAGUAR | StochasticJAGUAR, task: Task) -> None:
+    settings.whole("directions", method.directions)
+    Coordinate().check(task.dim, method.directions)
+    settings.step_sizes(as_schedule(method.step_size))
+    settings.radii(as_schedule(method.radius))
+    settings.choice("initial", method.initial, ("coordinate", "zero"))
+
+
+def all_coordinates(task: Task, x: Array, batch: Batch, tau: float) -> Generator[Query, Answer, Array]:
+    """Central differences along all coordinates."""
+    query = Query(x, batch, basis(task.dim), tau, Stencil.CENTRAL, Purpose.REFRESH)
+    return np.asarray(slopes(query, (yield query))[0])

@@ -1,0 +1,97 @@
+"""SPSA: simultaneous perturbation stochastic approximation, projected.
+
+    for k = 0, 1, …:
+        Δ_k with independent entries ±1
+        ĝ_k     = [y(x_k + c_k Δ_k) − y(x_k − c_k Δ_k)]/(2c_k) · (1/Δ_k), y the mean over a batch S
+        x_{k+1} = Π_X(x_k − a_k ĝ_k)
+
+with a_k = a/(A + k + 1)^0.602 and c_k = c/(k + 1)^0.101; 1/Δ = Δ for signs. Departure: the estimate may be averaged
+over b sign vectors.
+
+References
+----------
+J. C. Spall, Multivariate stochastic approximation using a simultaneous perturbation gradient approximation, IEEE
+Transactions on Automatic Control 37, 1992.
+J. C. Spall, Implementation of the simultaneous perturbation algorithm for stochastic optimization, IEEE Transactions
+on Aerospace and Electronic Systems 34, 1998 (the constants).
+P. Sadegh, Constrained optimization via stochastic approximation with a simultaneous perturbation gradient
+approximation, Automatica 33, 1997 (the projection).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zofw.algorithms import settings
+from zofw.algorithms.horizon import horizon
+from zofw.algorithms.projection import check_projected, descent, projected_step
+from zofw.algorithms.registry import methods
+from zofw.algorithms.settings import AUTO
+from zofw.core import Array, Law, Query, Stencil, Step, Task
+from zofw.differences import slopes
+from zofw.directions import Rademacher
+from zofw.estimators import fresh
+from zofw.schedules import Power, Schedule, as_schedule
+
+
+@methods.register("spsa")
+@dataclass(frozen=True)
+class SPSA:
+    """Settings of SPSA. Queries: 2|S|b an iteration; one projection, no LMO call.
+
+    Parameters
+    ----------
+    batch_size, directions
+        |S| and b.
+    step_size, radius
+        a_k and c_k: numbers or schedules. By default a_k = a/(A + k + 1)^0.602 with A a tenth of the iterations that
+        ``max_iter`` and the budget allow (1000 without either), and a such that a_0 = 1/(1 + d/b), as for L = 1.
+    law
+        Law of the directions: signs.
+    """
+
+    batch_size: int = 1
+    directions: int = 1
+    step_size: float | Schedule = AUTO
+    radius: float | Schedule = Power(1e-2, 1.0, 0.101)
+    law: Law = Rademacher()
+
+    name: ClassVar[str] = "spsa"
+    stencil: ClassVar[Stencil] = Stencil.CENTRAL
+
+    @dataclass(frozen=True)
+    class State:
+        """x_k."""
+
+        t: int
+        x: Array
+
+    @classmethod
+    def paper(cls, iterations: int, a: float, c: float, **other: Any) -> SPSA:
+        """a_k = a/(A + k + 1)^0.602 with A = T/10, c_k = c/(k + 1)^0.101; a and c are the user's."""
+        return cls(step_size=Power(a, 0.1 * iterations + 1, 0.602), radius=Power(c, 1.0, 0.101), **other)
+
+    def resolve(self, task: Task) -> tuple[SPSA, dict[str, str]]:
+        T = horizon(task, 2 * self.batch_size * self.directions) or 1000
+        offset = 0.1 * T + 1
+        a = descent(task, self.directions) * offset**0.602
+        reason = f"Spall's a/(A + k + 1)^0.602 with A = {T}/10 and a_0 = 1/(1 + d/b), as for L = 1"
+        return settings.fill(self, step_size=(Power(a, offset, 0.602), reason))
+
+    def check(self, task: Task) -> None:
+        check_projected(self, task)
+
+    def init(self, task: Task, x0: Array) -> State:
+        return self.State(0, x0)
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        k, x, d, b = state.t, state.x, task.dim, self.directions
+        a, c = as_schedule(self.step_size)(k), as_schedule(self.radius)(k)
+        Delta = self.law.draw(rng, d, b)
+        query = Query(x, task.sample(rng, self.batch_size), Delta, c, self.stencil)
+        g = fresh(Delta, slopes(query, (yield query))[0], self.law.scale(d, b))
+        x, info = projected_step(task, x, g, a)
+        return self.State(k + 1, x), info

@@ -1,0 +1,134 @@
+"""ZO-SVRG: zeroth-order stochastic variance-reduced gradient, projected.
+
+    for t = 0, 1, …:
+        if t mod m = 0 (a new epoch):  x̃ = x_t,  g̃ = ∇̂f(x̃)                          all n components
+        v_t     = ∇̂f_S(x_t) − ∇̂f_S(x̃) + g̃                                            batch S
+        x_{t+1} = Π_X(x_t − η v_t)
+
+with ∇̂h(x) = d/(μb) Σ_j [h(x + μv_j) − h(x)] v_j, v_j uniform on the unit sphere ("Avg-Rand", b = 1 for "Rand"), or
+central differences along all coordinates ("Coord").
+
+Departures: the projection. The directions are shared by the components of a batch, as in the authors' code (the paper
+has one of its own for each f_i), and by x_t and x̃ (that code draws them anew). So the difference is zero at the first
+iteration of an epoch and is not asked for there, where the paper's count of (b + 1)(n + 2m|S|) an epoch includes it.
+The law here has columns u = √d·v, which absorb the factor d; the radius along them is μ/√d.
+
+References
+----------
+S. Liu, B. Kailkhura, P.-Y. Chen, P. Ting, S. Chang, L. Amini, Zeroth-order stochastic variance reduction for nonconvex
+optimization, NeurIPS 2018, Algorithm 2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zofw.algorithms import settings
+from zofw.algorithms.projection import check_projected, descent, projected_step
+from zofw.algorithms.registry import methods
+from zofw.algorithms.settings import AUTO
+from zofw.core import Array, Law, Purpose, Query, Stencil, Step, Task
+from zofw.differences import slopes
+from zofw.directions import Coordinate, Sphere
+from zofw.estimators import fresh, spider
+from zofw.schedules import Schedule, as_schedule
+
+
+@methods.register("zo-svrg")
+@dataclass(frozen=True)
+class ZOSVRG:
+    """Settings of ZO-SVRG.
+
+    Queries: n(b + 1) at the first iteration of an epoch and 2|S|(b + 1) at each of the other m − 1; 2nd and 4|S|d with
+    coordinates and central differences. One projection, no LMO call.
+
+    Parameters
+    ----------
+    batch_size, directions, period
+        |S|, b and m; ⌈√n⌉, ⌈√d⌉ and ⌈√n⌉ by default.
+    step_size, radius
+        η_t and the radius along columns of the law, μ/√d on the sphere: numbers or schedules. By default
+        η = 1/(1 + d/b), made for gradients with Lipschitz constant L = 1; divide it by L where L is known.
+    law, stencil
+        Law of the directions, and FORWARD or CENTRAL differences.
+    """
+
+    batch_size: int = AUTO
+    directions: int = AUTO
+    period: int = AUTO
+    step_size: float | Schedule = AUTO
+    radius: float | Schedule = 1e-4
+    law: Law = Sphere()
+    stencil: Stencil = Stencil.FORWARD
+
+    name: ClassVar[str] = "zo-svrg"
+
+    @dataclass(frozen=True)
+    class State:
+        """x_t, the snapshot x̃ and the estimate g̃ there."""
+
+        t: int
+        x: Array
+        snapshot: Array
+        g: Array
+
+    @classmethod
+    def paper(
+        cls,
+        dim: int,
+        L: float,
+        iterations: int,
+        *,
+        rho: float = 1.0,
+        batch_size: int = 1,
+        directions: int = 1,
+        **other: Any,
+    ) -> ZOSVRG:
+        """η = ρ/(Ld), m = ⌈d/(31ρ)⌉, and μ = 1/√(dT) on the unit sphere, that is 1/(d√T) along the law's columns."""
+        m, mu = math.ceil(dim / (31 * rho)), 1 / (dim * math.sqrt(iterations))
+        return cls(batch_size, directions, m, rho / (L * dim), mu, **other)
+
+    @classmethod
+    def coordinate(
+        cls, dim: int, L: float, iterations: int, *, rho: float = 1.0, batch_size: int = 1, **other: Any
+    ) -> ZOSVRG:
+        """ZO-SVRG-Coord: the same constants, μ = 1/√(dT), with central differences along all coordinates."""
+        m, mu = math.ceil(dim / (31 * rho)), 1 / math.sqrt(dim * iterations)
+        return cls(batch_size, dim, m, rho / (L * dim), mu, Coordinate(), Stencil.CENTRAL, **other)
+
+    def resolve(self, task: Task) -> tuple[ZOSVRG, dict[str, str]]:
+        root, b = math.ceil(math.sqrt(task.n)), self.directions or math.ceil(math.sqrt(task.dim))
+        return settings.fill(
+            self,
+            batch_size=(root, "ceil(sqrt(n)) components in a difference"),
+            directions=(b, "ceil(sqrt(d)) directions"),
+            period=(root, "ceil(sqrt(n)) iterations in an epoch"),
+            step_size=(descent(task, b), "1/(1 + d/b), as for L = 1"),
+        )
+
+    def check(self, task: Task) -> None:
+        check_projected(self, task)
+        settings.whole("period", self.period)
+
+    def init(self, task: Task, x0: Array) -> State:
+        return self.State(0, x0, x0, np.zeros(task.dim))
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        t, x, d, b = state.t, state.x, task.dim, self.directions
+        eta, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        U, scale = self.law.draw(rng, d, b), self.law.scale(d, b)
+        if t % self.period == 0:
+            query = Query(x, task.all, U, mu, self.stencil, Purpose.REFRESH)
+            snapshot, v = x, fresh(U, slopes(query, (yield query))[0], scale)
+            g = v
+        else:
+            snapshot, g = state.snapshot, state.g
+            query = Query(np.stack([x, snapshot]), task.sample(rng, self.batch_size), U, mu, self.stencil)
+            new, old = slopes(query, (yield query))
+            v = spider(g, U, new, old, scale)
+        x, info = projected_step(task, x, v, eta)
+        return self.State(t + 1, x, snapshot, g), info

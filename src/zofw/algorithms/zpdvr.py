@@ -1,0 +1,117 @@
+"""ZPDVR: zeroth-order proximal double variance reduction, with the projection as the proximal map.
+
+    w = x_0, h = 0, g̃ = ∇̂f(w, U) = U Δf(w)/b
+    for t = 0, 1, …:
+        with probability p (t > 0):  w = x_t
+            h ← h + U(Δf(w) − Uᵀh)/(d + b + 1)                    memory, all n components
+            g̃ = h + (1/b) U′(Δf(w) − U′ᵀh)                        a new U′, all n components
+        g_t     = g̃ + (1/b) U″(Δf_S(x_t) − Δf_S(w))               the same U″ and batch S at both points
+        x_{t+1} = Π_X(x_t − η g_t)
+
+with Δ the forward differences along the columns of a fresh Gaussian d×b matrix each time; the paper has b = |S| = 1, so
+that the memory's step is 1/(d + 2). The coin of an iteration is thrown at its beginning, so that no query is spent on
+an estimate that nothing uses; the directions of the memory are drawn anew, where a public re-implementation uses those
+that made x_t. At t = 0 and after a coin the difference is zero, for x_t = w, and is not asked for.
+
+References
+----------
+H. Di, H. Ye, Y. Zhang, X. Chang, G. Dai, I. W. Tsang, Double variance reduction: a smoothing trick for composite
+optimization problems without first-order gradient, ICML 2024.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zofw.algorithms import settings
+from zofw.algorithms.projection import check_projected, descent, projected_step
+from zofw.algorithms.registry import methods
+from zofw.algorithms.settings import AUTO
+from zofw.core import Array, Law, Purpose, Query, Stencil, Step, Task
+from zofw.differences import slopes
+from zofw.directions import Gaussian
+from zofw.estimators import refine, refine_step, spider
+from zofw.schedules import Schedule, as_schedule
+
+
+@methods.register("zpdvr")
+@dataclass(frozen=True)
+class ZPDVR:
+    """Settings of ZPDVR.
+
+    Queries: n(b + 1) at t = 0; then 2n(b + 1) with probability p and 2|S|(b + 1) otherwise. One projection, no LMO
+    call.
+
+    Parameters
+    ----------
+    batch_size, directions
+        |S| and b; 1 and 1 by default.
+    refresh_probability
+        p; |S|/n by default.
+    step_size, radius
+        η_t and μ_t: numbers or schedules. By default η = 1/(4(1 + d/b)), made for gradients with Lipschitz constant
+        L = 1; divide it by L where L is known.
+    law, stencil
+        Law of the directions, whose own constants replace d + b + 1 and 1/b, and FORWARD or CENTRAL differences.
+    """
+
+    batch_size: int = 1
+    directions: int = 1
+    refresh_probability: float = AUTO
+    step_size: float | Schedule = AUTO
+    radius: float | Schedule = 1e-4
+    law: Law = Gaussian()
+    stencil: Stencil = Stencil.FORWARD
+
+    name: ClassVar[str] = "zpdvr"
+
+    @dataclass(frozen=True)
+    class State:
+        """x_t, the snapshot w, the memory h and the estimate g̃ at w."""
+
+        t: int
+        x: Array
+        w: Array
+        h: Array
+        g: Array
+
+    @classmethod
+    def paper(cls, n: int, step_size: float, **other: Any) -> ZPDVR:
+        """b = |S| = 1 and p = 1/n; η is of the order of 1/(dL), its constant the user's."""
+        return cls(1, 1, 1 / n, step_size, **other)
+
+    def resolve(self, task: Task) -> tuple[ZPDVR, dict[str, str]]:
+        return settings.fill(
+            self,
+            refresh_probability=(min(1.0, self.batch_size / task.n), "batch_size/n"),
+            step_size=(descent(task, self.directions) / 4, "1/(4(1 + d/b)), as for L = 1"),
+        )
+
+    def check(self, task: Task) -> None:
+        check_projected(self, task)
+        settings.fraction("refresh_probability", self.refresh_probability)
+
+    def init(self, task: Task, x0: Array) -> State:
+        return self.State(0, x0, x0, np.zeros(task.dim), np.zeros(task.dim))
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        t, x, w, h, g_w, d, b = state.t, state.x, state.w, state.h, state.g, task.dim, self.directions
+        eta, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        U, U_w, U_x = (self.law.draw(rng, d, b) for _ in range(3))
+        scale, refresh = self.law.scale(d, b), t > 0 and rng.random() < self.refresh_probability
+        if refresh:
+            w = x
+            query = Query(w, task.all, U, mu, self.stencil, Purpose.REFRESH)
+            h = refine(h, U, slopes(query, (yield query))[0], refine_step(self.law, U))
+        if refresh or t == 0:
+            query = Query(w, task.all, U_w, mu, self.stencil, Purpose.REFRESH)
+            g = g_w = refine(h, U_w, slopes(query, (yield query))[0], scale)
+        else:
+            query = Query(np.stack([x, w]), task.sample(rng, self.batch_size), U_x, mu, self.stencil)
+            new, old = slopes(query, (yield query))
+            g = spider(g_w, U_x, new, old, scale)
+        x, info = projected_step(task, x, g, eta)
+        return self.State(t + 1, x, w, h, g_w), {**info, "refresh": float(refresh)}

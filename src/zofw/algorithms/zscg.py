@@ -1,0 +1,112 @@
+"""ZSCG: zeroth-order stochastic conditional gradient.
+
+    for k = 1, …, N:
+        G_k = (1/m_k) Σ_j [F(z_{k−1} + νu_j; ξ_j) − F(z_{k−1}; ξ_j)]/ν · u_j,   m_k independent pairs (ξ_j, u_j)
+        x_k = argmin over x in X of ⟨G_k, x⟩
+        z_k = (1 − α_k) z_{k−1} + α_k x_k
+
+The point reported is z_k, the last: what the convex theory bounds; the non-convex theory speaks of one drawn uniformly.
+
+References
+----------
+K. Balasubramanian, S. Ghadimi, Zeroth-order nonconvex stochastic optimization: handling constraints, high
+dimensionality, and saddle points, Foundations of Computational Mathematics, 2022, Algorithm 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zofw.algorithms import settings
+from zofw.algorithms.registry import methods
+from zofw.core import Answer, Array, Law, Query, Stencil, Step, Task
+from zofw.differences import slopes
+from zofw.directions import Gaussian
+from zofw.estimators import fresh
+from zofw.schedules import Constant, Schedule, as_schedule, open_loop
+
+
+def mean_of_pairs(
+    task: Task, z: Array, m: int, nu: float, law: Law, rng: np.random.Generator
+) -> Generator[Query, Answer, Array]:
+    """G: the mean over m independent pairs of a component and a direction; 2m queries."""
+    U = law.draw(rng, task.dim, m)
+    query = Query(z, task.sample(rng, m), U, nu, Stencil.FORWARD, paired=True)
+    return fresh(U, slopes(query, (yield query))[0], law.scale(task.dim, m))
+
+
+def pairs_at(size: float | Schedule, t: int) -> int:
+    """m_{t+1}, a whole number."""
+    return math.ceil(as_schedule(size)(t))
+
+
+def check_pairs(task: Task, size: float | Schedule, law: Law) -> None:
+    """At least one pair, whose direction the law can supply, at the start and far out."""
+    for t in (0, 1, 1000):
+        settings.whole(f"batch_size at t = {t}", pairs_at(size, t))
+        law.check(task.dim, pairs_at(size, t))
+
+
+@methods.register("zscg")
+@dataclass(frozen=True)
+class ZSCG:
+    """Settings of ZSCG. Queries: 2m_k an iteration; one LMO call.
+
+    Parameters
+    ----------
+    batch_size
+        m_k, a number or a schedule, rounded up; the theory's is so large that everyone takes a constant.
+    step_size, radius
+        α_{t+1} and ν: numbers or schedules; the step's default 2/(t + 2) needs no N.
+    law
+        Law of the directions, Gaussian in the paper.
+    """
+
+    batch_size: float | Schedule = 100
+    step_size: float | Schedule = open_loop(2.0, 2.0)
+    radius: float | Schedule = 1e-4
+    law: Law = Gaussian()
+
+    name: ClassVar[str] = "zscg"
+
+    @dataclass(frozen=True)
+    class State:
+        """z_t, reported as x."""
+
+        t: int
+        x: Array
+
+    @classmethod
+    def paper(cls, dim: int, iterations: int, *, convex: bool, B: float = 1.0, **other: Any) -> ZSCG:
+        """The constants of the two theorems for N iterations, with B at least max{√(‖∇f‖² + σ²)/L, 1}.
+
+        Convex: α_k = 6/(k + 5), ν = √(2B/(N²(d + 3)³)), m = 2B(d + 5)N². Non-convex: α = 1/√N,
+        ν = √(2B/(N(d + 3)³)), m = 2B(d + 5)N.
+        """
+        M = iterations**2 if convex else iterations
+        chosen: dict[str, Any] = {
+            "batch_size": math.ceil(2 * B * (dim + 5) * M),
+            "step_size": open_loop(6.0, 6.0) if convex else Constant(iterations**-0.5),
+            "radius": math.sqrt(2 * B / (M * (dim + 3) ** 3)),
+        }
+        return cls(**(chosen | other))
+
+    def check(self, task: Task) -> None:
+        check_pairs(task, self.batch_size, self.law)
+        settings.step_sizes(as_schedule(self.step_size))
+        settings.radii(as_schedule(self.radius))
+
+    def init(self, task: Task, x0: Array) -> State:
+        return self.State(0, x0)
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        t, z = state.t, state.x
+        alpha, nu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        G = yield from mean_of_pairs(task, z, pairs_at(self.batch_size, t), nu, self.law, rng)
+        x = task.lmo(G)
+        return self.State(t + 1, x.move(z, alpha)), {"gap": float(G @ z) - x.dot(G), "gamma": alpha}

@@ -1,0 +1,77 @@
+"""Compiled kernels behind the implicit directions and the linear models, and the NumPy code they must agree with.
+
+``plain`` is the reference: NumPy alone, every sum in a stated order. ``compiled`` does the same operations in the same
+order with numba and gives the same bits, so the choice between them is one of speed only. The environment variable
+``ZOFW_KERNELS`` makes it:
+
+========= ==============================================================================================
+auto      (default) ``plain`` until a few million entries have been drawn, then ``compiled`` where numba is
+          installed: a short run never waits for numba to be imported
+numba     ``compiled`` from the first call; an error where numba is missing
+numpy     ``plain`` always
+========= ==============================================================================================
+
+``ZOFW_THREADS`` sets the number of threads (:mod:`zofw.kernels.threads`); no result depends on it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import os
+import sys
+import time
+from types import ModuleType
+
+from zofw.kernels import plain
+
+__all__ = ["CHOICES", "load", "numbers", "plain"]
+
+CHOICES = ("auto", "numba", "numpy")
+PATIENCE = 1 << 22  # entries drawn by plain code before numba is worth its half second of import
+
+logger = logging.getLogger(__name__)
+_drawn = 0
+
+
+def choice() -> str:
+    """The value of ZOFW_KERNELS."""
+    asked = os.environ.get("ZOFW_KERNELS", "auto")
+    if asked not in CHOICES:
+        raise ValueError(f"ZOFW_KERNELS is {asked!r}; it must be one of {', '.join(CHOICES)}.")
+    return asked
+
+
+def load(name: str) -> ModuleType:
+    """The compiled module ``zofw.kernels.<name>``; the first call on a machine compiles it and says so."""
+    path = f"zofw.kernels.{name}"
+    if path in sys.modules:
+        return sys.modules[path]
+    if importlib.util.find_spec("numba") is None:
+        raise ImportError(
+            "ZOFW_KERNELS=numba needs numba, which is not installed. Install it, or set ZOFW_KERNELS=numpy."
+        )
+    logger.info(
+        "Loading compiled kernels (%s); they are compiled once on a machine, which takes some seconds.", name
+    )
+    begin = time.perf_counter()
+    module = importlib.import_module(path)
+    logger.info("Kernels %s ready after %.1f s.", name, time.perf_counter() - begin)
+    return module
+
+
+def wanted(entries: int) -> bool:
+    """Whether compiled code should do the next piece of work, of that many entries."""
+    global _drawn
+    asked = choice()
+    if asked != "auto" or "zofw.kernels.compiled" in sys.modules:
+        return asked != "numpy"
+    _drawn += entries
+    return _drawn > PATIENCE and importlib.util.find_spec("numba") is not None
+
+
+def numbers(name: str, entries: int) -> plain.Numbers:
+    """Who draws the next ``entries`` entries of the law called ``name``: plain or compiled code, with the same bits."""
+    sources: dict[str, plain.Numbers] = (load("compiled") if wanted(entries) else plain).SOURCES
+    return sources[name]

@@ -1,0 +1,58 @@
+"""Plain threads over kernels that release the interpreter's lock.
+
+numba's own threading layers end a process that forks (GNU OpenMP) or calls from two threads at once (workqueue); these
+threads do neither. Work is cut into pieces whose number and shape never depend on the threads, so neither do results.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+THREADS_REPAY = 300_000
+
+_pool: tuple[int, ThreadPoolExecutor] | None = None
+
+
+def count() -> int:
+    """Threads to use: ZOFW_THREADS, else OMP_NUM_THREADS, else the processors this process may run on."""
+    for name in ("ZOFW_THREADS", "OMP_NUM_THREADS"):
+        asked = os.environ.get(name, "")
+        if asked.isdigit() and int(asked) > 0:
+            return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _forget() -> None:
+    """A forked child has none of its parent's threads."""
+    global _pool
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def spread(task: Callable[[int, int], object], total: int, size: int, work: int) -> None:
+    """Call ``task(start, stop)`` on ranges covering 0, …, total − 1: one range, or ranges of ``size`` on several threads.
+
+    Threads are used where ``work``, in about nanoseconds, repays them. Nothing a task computes may depend on its range.
+    """
+    global _pool
+    if work < THREADS_REPAY or total <= size or (helpers := min(count(), -(-total // size)) - 1) < 1:
+        task(0, total)
+        return
+    if _pool is None or _pool[0] != helpers:
+        _pool = helpers, ThreadPoolExecutor(helpers, thread_name_prefix="zofw")
+    starts = itertools.count(0, size)
+
+    def share() -> None:
+        while (start := next(starts)) < total:
+            task(start, min(total, start + size))
+
+    others = [_pool[1].submit(share) for _ in range(helpers)]
+    share()
+    for other in others:
+        other.result()

@@ -1,0 +1,274 @@
+"""Universal adversarial perturbations of a classifier that answers with scores."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zofw.core import Array, EvaluationError, Indices, blocks
+from zofw.extras import extra
+
+BOUND = 0.5  # pixels lie in [−½, ½]
+SHRINK = 1.9999999  # artanh(SHRINK·z) instead of artanh(2z): finite at z = ±½, where it is ±8.75
+PASS_PIXELS = 1 << 17  # pixels in one forward pass on a CPU: what its caches hold
+DEVICE_PIXELS = 1 << 22  # the same on any other device
+
+
+@final
+class UniversalAttack:
+    r"""One perturbation x that makes a classifier err on all the given images,
+
+    .. math:: f_i(x) = m_i\bigl(\tfrac12 \tanh(\operatorname{artanh}(2 z_i) + x)\bigr),
+
+    with the untargeted margin :math:`m_i = s_{y_i} - \max_{j \ne y_i} s_j` of the scores s, or the targeted one
+    :math:`m_i = \max_{j \ne \tau} s_j - s_\tau`; image i is fooled when it is negative. Not convex, and not smooth where
+    the maximum changes hands. Inside artanh, 2 is replaced by 1.9999999 so that pixels at ±½ stay finite.
+
+    Parameters
+    ----------
+    model
+        A torch module, or any function from (m, …) images as a NumPy array of doubles to (m, classes) scores. A module
+        is put in evaluation mode and evaluated without gradients in its own precision; the transform is always double.
+    images
+        (n, …) in [−½, ½]; x has one coordinate for each pixel of an image.
+    labels
+        n classes, counted from 0.
+    targeted, target
+        Whether to push every image into one class, and which (or n classes, one for each image).
+    device
+        Where a module and the transform run; by default where the module is.
+    batch_size
+        Most images in one forward pass. The default depends on the image's size and the kind of device alone: the
+        last bits of a convolution may change with the shape of its input, and a fixed rule keeps a run reproducible.
+
+    Notes
+    -----
+    ``values`` asks the model for exactly one image for each point and component. The constructor asks nothing.
+
+    References
+    ----------
+    N. Carlini, D. Wagner, Towards evaluating the robustness of neural networks, IEEE S&P 2017.
+    """
+
+    convex = False
+
+    def __init__(
+        self,
+        model: Any,
+        images: ArrayLike,
+        labels: ArrayLike,
+        *,
+        targeted: bool = False,
+        target: ArrayLike | None = None,
+        device: Any = None,
+        batch_size: int | None = None,
+    ) -> None:
+        self.images = _pixels(images)
+        self.labels = _classes("labels", labels, self.n)
+        if targeted != (target is not None):
+            raise ValueError(
+                f"UniversalAttack: targeted={targeted} and target={target!r} do not go together; a targeted attack needs "
+                "a target class, an untargeted one has none."
+            )
+        self.targeted = targeted
+        wanted = self.labels if target is None else np.asarray(target)
+        self.target = _classes("target", np.full(self.n, wanted) if wanted.ndim == 0 else wanted, self.n)
+        latent = np.arctanh(SHRINK * self.images.reshape(self.n, -1))
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(model, torch.nn.Module):
+            self._classifier: _Classifier = _Network(model, latent, self.images.shape[1:], device)
+        elif device is not None:
+            raise ValueError("UniversalAttack: device goes with a torch module; this model is a plain function.")
+        elif callable(model):
+            self._classifier = _Function(model, latent, self.images.shape[1:])
+        else:
+            raise TypeError(f"UniversalAttack needs a torch module or a function; got {type(model).__name__}.")
+        self.batch_size = max(1, self._classifier.pixels // self.dim) if batch_size is None else batch_size
+        if self.batch_size < 1:
+            raise ValueError(f"UniversalAttack: batch_size should be at least 1; got {batch_size}.")
+
+    def __repr__(self) -> str:
+        return f"UniversalAttack(n={self.n}, shape={self.images.shape[1:]}, targeted={self.targeted})"
+
+    @property
+    def n(self) -> int:
+        return len(self.images)
+
+    @property
+    def dim(self) -> int:
+        return int(np.prod(self.images.shape[1:]))
+
+    def values(self, points: Array, components: Indices) -> Array:
+        """Margins of every point (rows) with every image (columns)."""
+        table = np.empty((len(points), len(components)))
+        for left, right in blocks(len(components), self.batch_size):
+            group = max(1, self.batch_size // (right - left))
+            chosen = components[left:right]
+            for top, bottom in blocks(len(points), group):
+                scores = self._classifier.scores(points[top:bottom, None], chosen[None, :])
+                owners = np.tile(chosen, bottom - top)
+                table[top:bottom, left:right] = self._margins(scores, owners).reshape(-1, len(chosen))
+        return table
+
+    def pairs(self, points: Array, components: Indices) -> Array:
+        """Margins of every point with its own image."""
+        parts = [
+            self._margins(self._classifier.scores(points[start:stop], components[start:stop]), components[start:stop])
+            for start, stop in blocks(len(points), self.batch_size)
+        ]
+        return np.concatenate(parts)
+
+    def value(self, x: ArrayLike) -> float:
+        """The mean margin over all images."""
+        return float(self.margins(x).mean())
+
+    def margins(self, x: ArrayLike) -> Array:
+        """The margin of every image under the perturbation x: negative where it is fooled."""
+        return self.values(self._point(x), np.arange(self.n))[0]
+
+    def gradient(self, x: ArrayLike) -> Array:
+        """Of the mean margin, by the module's own differentiation; for diagnosis."""
+        point = self._point(x)[0]
+        parts = [
+            self._classifier.gradient(point, np.arange(start, stop), self.target[start:stop])
+            for start, stop in blocks(self.n, self.batch_size)
+        ]
+        return (-1.0 if self.targeted else 1.0) * np.sum(parts, axis=0) / self.n
+
+    def adversarial(self, x: ArrayLike) -> Array:
+        """The perturbed images ½ tanh(artanh(2z_i) + x), of the shape of the images."""
+        moved = np.arctanh(SHRINK * self.images) + self._point(x).reshape(self.images.shape[1:])
+        return BOUND * np.tanh(moved)
+
+    def success_rate(self, x: ArrayLike) -> float:
+        """The fraction of all images whose margin is negative."""
+        return float((self.margins(x) < 0).mean())
+
+    def distortion(self, x: ArrayLike) -> float:
+        """The mean over all images, fooled or not, of the Euclidean distance of the perturbed from the given image."""
+        moved = (self.adversarial(x) - self.images).reshape(self.n, -1)
+        return float(np.linalg.norm(moved, axis=1).mean())
+
+    def _point(self, x: ArrayLike) -> Array:
+        point = np.asarray(x, dtype=float)
+        if point.size != self.dim:
+            raise ValueError(f"UniversalAttack: x needs {self.dim} coordinates; got shape {point.shape}.")
+        return point.reshape(1, self.dim)
+
+    def _margins(self, scores: Any, components: Indices) -> Array:
+        """s_y − max of the others, with the sign turned for a targeted attack."""
+        scores = np.asarray(scores)
+        fewest = max(2, int(self.target.max()) + 1)
+        if scores.ndim != 2 or len(scores) != len(components) or scores.shape[1] < fewest:
+            raise EvaluationError(
+                f"The model was given {len(components)} images and should return scores of shape ({len(components)}, "
+                f"classes) with at least {fewest} classes; it returned shape {scores.shape}."
+            )
+        scores = scores.astype(float)
+        place = np.arange(len(scores)), self.target[components]
+        own = scores[place]
+        scores[place] = -np.inf
+        margins = own - scores.max(axis=1)
+        return np.asarray(-margins if self.targeted else margins)
+
+
+class _Classifier(Protocol):
+    """Scores of perturbed images: ``points`` and ``components`` broadcast against each other, points with a last axis d."""
+
+    pixels: int
+
+    def scores(self, points: Array, components: Indices) -> Any: ...
+    def gradient(self, point: Array, components: Indices, classes: Indices) -> Array: ...
+
+
+class _Function:
+    """A function from NumPy images to scores, perhaps on another machine."""
+
+    pixels = PASS_PIXELS
+
+    def __init__(self, model: Callable[..., Any], latent: Array, shape: tuple[int, ...]) -> None:
+        self.model, self.latent, self.shape = model, latent, shape
+
+    def scores(self, points: Array, components: Indices) -> Any:
+        images = self.latent[components] + points
+        np.tanh(images, out=images)
+        images *= BOUND
+        try:
+            return self.model(images.reshape(-1, *self.shape))
+        except Exception as error:
+            raise EvaluationError(
+                f"The model raised {type(error).__name__}: {error}", point=points.reshape(-1, points.shape[-1])[0]
+            ) from error
+
+    def gradient(self, point: Array, components: Indices, classes: Indices) -> Array:
+        raise TypeError("UniversalAttack: only a torch module has a gradient; this model is a plain function.")
+
+
+class _Network:
+    """A torch module, with the latent images kept on its device."""
+
+    def __init__(self, model: Any, latent: Array, shape: tuple[int, ...], device: Any) -> None:
+        torch = extra("torch", "torch")
+        self.model = (model if device is None else model.to(device)).eval()
+        tensors = list(_tensors(self.model))
+        floating = [tensor for tensor in tensors if tensor.is_floating_point()]
+        self.device = torch.device(device or (tensors[0].device if tensors else "cpu"))
+        self.dtype = floating[0].dtype if floating else torch.float32
+        self.latent = torch.tensor(latent, device=self.device)
+        self.shape = shape
+        self.pixels = PASS_PIXELS if self.device.type == "cpu" else DEVICE_PIXELS
+
+    def scores(self, points: Array, components: Indices) -> Any:
+        torch = extra("torch", "torch")
+        with torch.inference_mode():
+            images = self.latent[torch.tensor(components)] + torch.tensor(points, device=self.device)
+            images.tanh_().mul_(BOUND)
+            return self._forward(images).double().cpu().numpy()
+
+    def gradient(self, point: Array, components: Indices, classes: Indices) -> Array:
+        """Of Σ_i (s_{class i} − max of the others) by x, in double precision up to the network's input."""
+        torch = extra("torch", "torch")
+        x = torch.tensor(point, device=self.device, requires_grad=True)
+        index = torch.tensor(classes, device=self.device)[:, None]
+        with torch.enable_grad():
+            scores = self._forward(BOUND * torch.tanh(self.latent[torch.tensor(components)] + x))
+            others = scores.scatter(1, index, -torch.inf).amax(dim=1)
+            total = (scores.gather(1, index)[:, 0] - others).sum()
+            return np.asarray(torch.autograd.grad(total, x)[0].double().cpu().numpy())
+
+    def _forward(self, images: Any) -> Any:
+        return self.model(images.reshape(-1, *self.shape).to(self.dtype))
+
+
+def _tensors(model: Any) -> Iterator[Any]:
+    yield from model.parameters()
+    yield from model.buffers()
+
+
+def _pixels(images: ArrayLike) -> Array:
+    pixels = np.asarray(images, dtype=float)
+    if pixels.ndim < 2 or pixels.size == 0:
+        raise ValueError(
+            f"UniversalAttack needs at least one image, as an array (n, …); got an array of shape {pixels.shape}. If no "
+            "image of the class is classified correctly, there is nothing to attack."
+        )
+    if not (np.abs(pixels) <= BOUND).all():
+        raise ValueError(
+            f"UniversalAttack needs pixels in [−½, ½]; they range from {pixels.min():g} to {pixels.max():g}. For bytes "
+            "pass images/255 − 0.5."
+        )
+    return pixels
+
+
+def _classes(name: str, classes: ArrayLike, n: int) -> NDArray[np.int64]:
+    array = np.asarray(classes)
+    if array.shape != (n,) or array.dtype.kind not in "iu" or (array < 0).any():
+        raise ValueError(
+            f"UniversalAttack needs {name} to be one whole number ≥ 0 for each of the {n} images; got shape "
+            f"{array.shape} and dtype {array.dtype}."
+        )
+    return array.astype(np.int64)

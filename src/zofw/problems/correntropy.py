@@ -1,0 +1,57 @@
+"""Robust regression by correntropy."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.core import Array
+from zofw.kernels import losses
+from zofw.problems.linear import LinearModel, samples
+
+
+@final
+class Correntropy(LinearModel):
+    r"""Correntropy-induced loss of linear predictions,
+
+    .. math:: f(x) = \frac1n \sum_{i=1}^n \frac{\sigma^2}{2}\Bigl(1 - e^{-(y_i - z_i^\top x)^2/\sigma^2}\Bigr).
+
+    Not convex; each component is :math:`\|z_i\|^2`-smooth and at most :math:`\sigma^2/2`, whatever the outlier.
+
+    Parameters
+    ----------
+    Z
+        (n, d) samples, sparse or dense.
+    y
+        n targets.
+    sigma
+        The scale σ > 0 of residuals that still count; 10 gives 50·(1 − exp(−(y − zᵀx)²/100)).
+
+    References
+    ----------
+    Y. Feng, X. Huang, L. Shi, Y. Yang, J. A. K. Suykens, Learning with the maximum correntropy criterion induced losses
+    for regression, JMLR 2015.
+    """
+
+    curvature: ClassVar[float] = 1.0
+    convex: ClassVar[bool] = False
+
+    def __init__(self, Z: Any, y: ArrayLike, sigma: float = 10.0) -> None:
+        self.matrix, self.offsets = samples("Correntropy", Z, y)
+        if not isinstance(sigma, Real) or not 0 < sigma < np.inf:
+            raise ValueError(f"Correntropy needs a positive finite sigma; got {sigma!r}.")
+        self.sigma = float(sigma)
+
+    def loss(self, t: Array) -> Array:
+        """(σ²/2)(1 − exp(−t²/σ²)), t = z_iᵀx − y_i."""
+        t /= self.sigma
+        out = losses.welsch(t)
+        out *= 0.5 * self.sigma**2
+        return out
+
+    def slope(self, t: Array) -> Array:
+        """t·exp(−t²/σ²)."""
+        return np.asarray(t * np.exp(-((t / self.sigma) ** 2)))

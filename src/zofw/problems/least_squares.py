@@ -1,0 +1,44 @@
+"""Linear least squares."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, final
+
+from numpy.typing import ArrayLike
+
+from zofw.core import Array
+from zofw.problems.linear import LinearModel, samples
+
+
+def half_square(t: Array) -> Array:
+    """½t², written over t."""
+    t *= t
+    t *= 0.5
+    return t
+
+
+@final
+class LeastSquares(LinearModel):
+    r"""Mean squared residual, :math:`f(x) = \frac1n \sum_i \tfrac12 (z_i^\top x - y_i)^2`; convex.
+
+    Parameters
+    ----------
+    Z
+        (n, d) samples, sparse or dense.
+    y
+        n targets.
+    """
+
+    curvature: ClassVar[float] = 1.0
+    convex: ClassVar[bool] = True
+
+    def __init__(self, Z: Any, y: ArrayLike) -> None:
+        self.matrix, self.offsets = samples("LeastSquares", Z, y)
+
+    def loss(self, t: Array) -> Array:
+        """½t², t = z_iᵀx − y_i."""
+        return half_square(t)
+
+    def slope(self, t: Array) -> Array:
+        """t."""
+        return t

@@ -1,0 +1,265 @@
+"""Linear models: f_i(x) = φ(a_iᵀx − c_i), answered from A·x and A·U without forming a perturbed point."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from zofw.core import Array, Batch, Directions, Indices, Query, Tile, blocks
+from zofw.directions import Coordinates
+from zofw.problems.evaluate import TILE_VALUES, Sums, reduce_table
+
+SMALL = 64  # sides up to which a largest singular value comes from a full decomposition
+
+
+class LinearModel(ABC):
+    """A finite sum of losses of margins, f_i(x) = φ(t_i) with t_i = a_iᵀx − c_i.
+
+    A batch of rows A_S costs one product A_S·x for each anchor and one A_S·U for all of them; the values at x ± μu are
+    φ(t ± μ a_iᵀu). Along a unit vector e_j only the rows with a_ij ≠ 0 change, so a whole basis costs O(nnz).
+    """
+
+    matrix: Any
+    """A, (n, d): a CSR array or a dense array, in double precision."""
+    offsets: Array | None
+    """c, (n,); None for zeros."""
+    curvature: ClassVar[float]
+    """A bound on |φ″|."""
+    convex: ClassVar[bool]
+
+    @abstractmethod
+    def loss(self, t: Array) -> Array:
+        """φ(t), elementwise; a contiguous t, which may be overwritten."""
+
+    @abstractmethod
+    def slope(self, t: Array) -> Array:
+        """φ′(t), elementwise."""
+
+    def __repr__(self) -> str:
+        entries = f", nnz={self.matrix.nnz}" if sp.issparse(self.matrix) else ""
+        return f"{type(self).__name__}(n={self.n}, dim={self.dim}{entries})"
+
+    @property
+    def n(self) -> int:
+        return int(self.matrix.shape[0])
+
+    @property
+    def dim(self) -> int:
+        return int(self.matrix.shape[1])
+
+    def value(self, x: ArrayLike) -> float:
+        """The mean of all components at x."""
+        return float(self.loss(self._margins(np.asarray(x, dtype=float))).sum() / self.n)
+
+    def gradient(self, x: ArrayLike) -> Array:
+        """Aᵀφ′(t)/n; for diagnosis."""
+        t = self._margins(np.asarray(x, dtype=float))
+        return np.asarray(self.matrix.T @ self.slope(t)) / self.n
+
+    @cached_property
+    def L(self) -> float:
+        """Smoothness of the mean: max|φ″|·σ₁(A)²/n, attained if all t_i can be at the maximum of |φ″| together."""
+        return self.curvature * _largest_singular_value(self.matrix) ** 2 / self.n
+
+    @cached_property
+    def L_hat(self) -> float:
+        """Smoothness of every component: max|φ″|·max‖a_i‖²."""
+        squares = self.matrix.multiply(self.matrix) if sp.issparse(self.matrix) else self.matrix**2
+        return self.curvature * float(np.max(squares.sum(axis=1)))
+
+    def values(self, points: Array, components: Indices) -> Array:
+        rows, offsets = self._select(Batch(self.n, components), 0, len(components))
+        return self.loss(_margins(rows, offsets, points))
+
+    def rows_at_once(self, query: Query) -> int:
+        """Rows whose table of values, or whose non-zeros along a basis, fill a tile."""
+        sides = 2 if query.stencil.two_sided else 1
+        along = self._nonzeros if self._sparse_along(query.directions) else query.count
+        return TILE_VALUES // max(1, sides * along)
+
+    def sums(self, query: Query, tile: Tile) -> Sums:
+        rows, offsets = self._select(query.batch, tile.top, tile.bottom)
+        margins = _margins(rows, offsets, query.anchors)  # (k, s)
+        if query.directions is None:
+            return Sums(self.loss(margins).sum(axis=1, keepdims=True))
+        if query.paired:
+            steps = query.radius * paired_product(query.directions, rows, tile.left, tile.right)[:, None]
+            parts = [self._table_sums(query, tile, t[:, None], steps) for t in margins]
+        elif self._sparse_along(query.directions):
+            touched = Touched.of(query, tile, rows)
+            parts = [self._coordinate_sums(query, tile, t, touched) for t in margins]
+        else:
+            along = query.directions.product(rows)[:, tile.left : tile.right]
+            steps = np.multiply(along.T, query.radius, order="C")  # (w, s)
+            parts = [self._table_sums(query, tile, t[None, :], steps) for t in margins]
+        values = np.concatenate([part.values for part in parts])
+        squares = [part.squares for part in parts if part.squares is not None]
+        return Sums(values, np.concatenate(squares) if squares else None)
+
+    def _table_sums(self, query: Query, tile: Tile, t: Array, steps: Array) -> Sums:
+        """φ(t + step), φ(t − step), φ(t) for steps (w, s) and margins (1, s); both (w, 1) for a paired query."""
+        table = np.empty((len(query.tile_columns(tile)), steps.shape[1]))
+        width = len(steps)
+        np.add(t, steps, out=table[:width])
+        if query.stencil.two_sided:
+            np.subtract(t, steps, out=table[width : 2 * width])
+        if query.stencil.has_base and (query.paired or tile.first):
+            table[-len(t) :] = t
+        return reduce_table(query, tile, self.loss(table)[None])
+
+    def _coordinate_sums(self, query: Query, tile: Tile, t: Array, touched: Touched) -> Sums:
+        """Σf_i(x ± μe_j) = Σf_i(x) + the changes of the rows with a_ij ≠ 0."""
+        base = self.loss(t.copy())
+        before = base[touched.row]
+        ahead = self.loss(t[touched.row] + touched.step) - before
+        total = base.sum()
+        values = [total + touched.sum(ahead)]
+        change, distance = ahead, query.radius
+        if query.stencil.two_sided:
+            behind = self.loss(t[touched.row] - touched.step) - before
+            values.append(total + touched.sum(behind))
+            change, distance = ahead - behind, 2.0 * query.radius
+        if query.stencil.has_base and tile.first:
+            values.append(np.array([total]))
+        squares = touched.centred_squares(change / distance)[None] if query.variance else None
+        return Sums(np.concatenate(values)[None], squares)
+
+    def _sparse_along(self, directions: Directions | None) -> bool:
+        return isinstance(directions, Coordinates) and sp.issparse(self.matrix)
+
+    @cached_property
+    def _nonzeros(self) -> int:
+        """Non-zeros of an average row, rounded up."""
+        return -(-int(self.matrix.nnz) // self.n)
+
+    def _margins(self, x: Array) -> Array:
+        t = self.matrix @ x
+        return np.asarray(t if self.offsets is None else t - self.offsets)
+
+    def _select(self, batch: Batch, top: int, bottom: int) -> tuple[Any, Array | None]:
+        """Rows and offsets at positions top, …, bottom − 1 of a batch; of a full batch without a copy."""
+        if batch.indices is not None:
+            index = batch.indices[top:bottom]
+            return self.matrix[index], None if self.offsets is None else self.offsets[index]
+        offsets = None if self.offsets is None else self.offsets[top:bottom]
+        if (top, bottom) == (0, self.n):
+            return self.matrix, offsets
+        return _consecutive(self.matrix, top, bottom), offsets
+
+
+class Touched:
+    """The non-zeros of s rows in the coordinates of a tile: where a step along one of them changes something."""
+
+    def __init__(self, row: Indices, column: Indices, step: Array, rows: int, width: int) -> None:
+        self.row, self.column, self.step = row, column, step
+        self.rows, self.width = rows, width
+
+    @classmethod
+    def of(cls, query: Query, tile: Tile, rows: Any) -> Touched:
+        """From CSR rows; column counts from the left edge of the tile, and step is μa_ij."""
+        row = _row_of(rows)
+        wanted = query.directions.index[tile.left : tile.right]  # type: ignore[union-attr]
+        if len(wanted) == rows.shape[1]:
+            return cls(row, rows.indices, query.radius * rows.data, rows.shape[0], len(wanted))
+        place = np.full(rows.shape[1], -1, dtype=np.int64)
+        place[wanted] = np.arange(len(wanted))
+        column = place[rows.indices]
+        inside = column >= 0
+        return cls(row[inside], column[inside], query.radius * rows.data[inside], rows.shape[0], len(wanted))
+
+    def sum(self, entries: Array) -> Array:
+        """Sums over each column, in the order of the rows."""
+        return np.bincount(self.column, weights=entries, minlength=self.width)
+
+    def centred_squares(self, slopes: Array) -> Array:
+        """Σ_i(δ_ij − δ̄_j)², where δ_ij = 0 for the rows that a column does not touch."""
+        mean = self.sum(slopes) / self.rows
+        untouched = self.rows - np.bincount(self.column, minlength=self.width)
+        return self.sum((slopes - mean[self.column]) ** 2) + untouched * mean**2
+
+
+def paired_product(directions: Directions, rows: Any, left: int, right: int) -> Array:
+    """a_jᵀu_{left+j} for each of the given rows, (right − left,): no other product of a row and a direction."""
+    out = np.empty(right - left)
+    if not sp.issparse(rows):
+        for start, stop in blocks(right - left, max(1, TILE_VALUES // directions.dim)):
+            columns = directions.columns(left + start, left + stop)
+            out[start:stop] = np.einsum("ij,ji->i", rows[start:stop], columns)
+        return out
+    touched, place = np.unique(rows.indices, return_inverse=True)
+    if len(touched) * directions.count <= TILE_VALUES:
+        row = _row_of(rows)
+        entries = directions.rows(touched.astype(np.int64))[place, left + row]
+        return np.bincount(row, weights=rows.data * entries, minlength=right - left)
+    for start, stop in blocks(right - left, max(1, TILE_VALUES // directions.dim)):
+        part = _consecutive(rows, start, stop)
+        row = _row_of(part)
+        entries = directions.columns(left + start, left + stop)[part.indices, row]
+        out[start:stop] = np.bincount(row, weights=part.data * entries, minlength=stop - start)
+    return out
+
+
+def samples(owner: str, Z: Any, y: ArrayLike) -> tuple[Any, Array]:
+    """Z as a CSR or dense array of doubles with at most one entry per place, and y; or a sentence on what is wrong."""
+    sparse = sp.issparse(Z)
+    matrix = sp.csr_array(Z) if sparse else np.asarray(Z)
+    targets = np.asarray(y)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ValueError(
+            f"{owner} needs a matrix Z of n ≥ 1 rows and d ≥ 1 columns; got an array of shape {matrix.shape}."
+        )
+    if targets.shape != matrix.shape[:1]:
+        raise ValueError(
+            f"{owner} needs one label for each of the {matrix.shape[0]} rows of Z; y has the shape {targets.shape}."
+        )
+    for name, array in (("Z", matrix.data if sparse else matrix), ("y", targets)):
+        if array.dtype.kind not in "fiub":
+            raise ValueError(f"{owner} needs real numbers; {name} has the dtype {array.dtype}.")
+        if not np.isfinite(array).all():
+            wrong = np.count_nonzero(~np.isfinite(array))
+            raise ValueError(f"{owner} needs finite numbers; {name} has {wrong} that are NaN or infinite.")
+    if not sparse:
+        return np.ascontiguousarray(matrix, dtype=float), targets.astype(float)
+    matrix = matrix.astype(float, copy=False)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix, targets.astype(float)
+
+
+def _margins(rows: Any, offsets: Array | None, points: Array) -> Array:
+    """t for every point (rows) and component (columns), contiguous."""
+    t = np.ascontiguousarray((rows @ points.T).T)
+    if offsets is not None:
+        t -= offsets
+    return t
+
+
+def _row_of(rows: Any) -> Indices:
+    """The row of every stored entry of a CSR array."""
+    return np.repeat(np.arange(rows.shape[0], dtype=np.int64), np.diff(rows.indptr))
+
+
+def _consecutive(matrix: Any, top: int, bottom: int) -> Any:
+    """Rows top, …, bottom − 1 that share the memory of the matrix."""
+    if not sp.issparse(matrix):
+        return matrix[top:bottom]
+    first, last = matrix.indptr[top], matrix.indptr[bottom]
+    parts = (matrix.data[first:last], matrix.indices[first:last], matrix.indptr[top : bottom + 1] - first)
+    return sp.csr_array(parts, shape=(bottom - top, matrix.shape[1]))
+
+
+def _largest_singular_value(matrix: Any) -> float:
+    if min(matrix.shape) <= SMALL:
+        gram = matrix.T @ matrix if matrix.shape[0] >= matrix.shape[1] else matrix @ matrix.T
+        dense = gram.toarray() if sp.issparse(gram) else gram
+        return float(np.sqrt(max(0.0, np.linalg.eigvalsh(dense)[-1])))
+    from scipy.sparse.linalg import svds
+
+    start = np.ones(min(matrix.shape))
+    return float(svds(matrix, k=1, v0=start, return_singular_vectors=False)[0])

@@ -1,0 +1,71 @@
+"""A matrix from some of its entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from zofw.core import Array, Indices
+from zofw.problems.least_squares import half_square
+from zofw.problems.linear import LinearModel, samples
+
+
+@final
+class MatrixCompletion(LinearModel):
+    r"""Mean squared error on the observed entries of a matrix X, flattened by rows,
+
+    .. math:: f(X) = \frac1n \sum_{i=1}^n \tfrac12 (X_{r_i c_i} - v_i)^2 .
+
+    Convex; every component is 1-smooth. It is the linear model whose rows are unit vectors, and goes with
+    ``NuclearBall(radius, shape)``.
+
+    Parameters
+    ----------
+    shape
+        Numbers of rows and columns of X.
+    rows, columns, values
+        The n observed entries; an entry may be observed more than once.
+    """
+
+    curvature: ClassVar[float] = 1.0
+    convex: ClassVar[bool] = True
+
+    def __init__(self, shape: Sequence[int], rows: ArrayLike, columns: ArrayLike, values: ArrayLike) -> None:
+        self.shape = tuple(int(side) for side in shape)
+        if len(self.shape) != 2 or min(self.shape) < 1:
+            raise ValueError(f"MatrixCompletion needs a shape of two whole numbers of at least 1; got {shape!r}.")
+        where = [_places(name, index, side) for name, index, side in
+                 (("rows", rows, self.shape[0]), ("columns", columns, self.shape[1]))]  # fmt: skip
+        n = len(where[0])
+        if len(where[1]) != n or n == 0:
+            raise ValueError(
+                f"MatrixCompletion needs as many rows as columns of observed entries, and at least one; got {n} and "
+                f"{len(where[1])}."
+            )
+        place = where[0] * self.shape[1] + where[1]
+        unit = sp.csr_array((np.ones(n), place, np.arange(n + 1)), shape=(n, self.shape[0] * self.shape[1]))
+        self.matrix, self.offsets = samples("MatrixCompletion", unit, values)
+
+    def loss(self, t: Array) -> Array:
+        """½t², t = X_{r_i c_i} − v_i."""
+        return half_square(t)
+
+    def slope(self, t: Array) -> Array:
+        """t."""
+        return t
+
+
+def _places(name: str, index: ArrayLike, side: int) -> Indices:
+    places = np.asarray(index)
+    if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
+        raise ValueError(
+            f"MatrixCompletion needs {name} to be a list of whole numbers; got shape {places.shape} and dtype {places.dtype}."
+        )
+    outside = places[(places < 0) | (places >= side)]
+    if outside.size:
+        raise ValueError(f"MatrixCompletion: {name} holds {outside[0]}, but the matrix has {name} 0 to {side - 1}.")
+    return places.astype(np.int64)

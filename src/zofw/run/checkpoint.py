@@ -1,0 +1,109 @@
+"""Checkpoints: a session in one file, without pickle."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from zofw.algorithms import as_algorithm
+from zofw.core import Array
+from zofw.run.clock import Clock
+from zofw.run.codec import FileError, can_encode, read_document, write_document
+from zofw.sets import as_set
+
+if TYPE_CHECKING:
+    from zofw.run.session import Session
+
+VERSION = 1
+SETTINGS = ("gap_tol", "inside", "diagnose")
+PROGRESS = (
+    "reasons",
+    "entropy",
+    "ledger",
+    "trace",
+    "nit",
+    "nlmo",
+    "number",
+    "status",
+    "gap",
+    "info",
+    "diagnosed",
+    "dearest",
+    "state",
+    "answers",
+    "spent",
+    "closing_row",
+)
+
+
+def save(session: Session, path: str | os.PathLike[str]) -> None:
+    """Write a session: its task, settings and progress, the answers of the open iteration among them."""
+    content = {name: getattr(session, name) for name in (*SETTINGS, *PROGRESS)}
+    content |= {
+        "set": session.set if can_encode(session.set) else None,
+        "method": session.algorithm,
+        "dim": session.task.dim,
+        "n": session.task.n,
+        "limits": dict(session.limits),
+        "seconds": session.seconds,
+    }
+    write_document(path, "checkpoint", VERSION, content)
+
+
+def resume(
+    cls: type[Session],
+    path: str | os.PathLike[str],
+    *,
+    set: Any = None,
+    method: Any = None,
+    objective: Callable[[Array], float] | None = None,
+    gradient: Callable[[Array], Array] | None = None,
+    observers: Sequence[Any] = (),
+    known: Mapping[str, type] | None = None,
+    **limits: float | None,
+) -> Session:
+    """Continue a saved run bit for bit; with other ``limits`` (budget, max_iter, max_lmo, max_time), as far as they allow.
+
+    A set or method of your own is recognised by handing over the object itself as ``set`` or ``method``, or its class in
+    ``known`` under ``"module:name"``; what is handed over must equal what was saved. A set that is no dataclass is not in
+    the file and has to be handed over.
+    """
+    saved = read_document(path, "checkpoint", VERSION, _classes(set, method) | dict(known or {}))
+    try:
+        if saved["set"] is None and set is None:
+            raise ValueError(
+                f"{path} was saved with a set of its user's own, which is not in the file. Give it as set=…."
+            )
+        session = cls(
+            set if saved["set"] is None else saved["set"],
+            dim=saved["dim"],
+            n=saved["n"],
+            method=saved["method"],
+            rng=list(saved["entropy"]),
+            objective=objective,
+            gradient=gradient,
+            observers=observers,
+            **(saved["limits"] | limits),
+            **{name: saved[name] for name in SETTINGS},
+        )
+        for name in PROGRESS:
+            setattr(session, name, saved[name])
+        session.clock = Clock(saved["seconds"])
+        session.reopen()
+        session.replay(saved["answers"], saved["spent"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise FileError(f"{path} is a checkpoint that does not fit this version: {error!r}") from error
+    if set is not None and repr(as_set(set)) != repr(session.set):
+        raise ValueError(f"{path} was saved with the set {session.set!r}; {set!r} was handed over.")
+    if method is not None and as_algorithm(method, session.task)[0] != session.algorithm:
+        raise ValueError(
+            f"{path} was saved with the method {session.algorithm!r}; {method!r} was handed over."
+        )
+    return session
+
+
+def _classes(*given: Any) -> dict[str, type]:
+    """Classes of what was handed over, and of a method's state, by their path."""
+    kinds = [kind for thing in given for kind in (type(thing), getattr(type(thing), "State", None))]
+    return {f"{kind.__module__}:{kind.__qualname__}": kind for kind in kinds if isinstance(kind, type)}

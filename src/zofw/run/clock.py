@@ -1,0 +1,28 @@
+"""Seconds that diagnosis does not count in."""
+
+from __future__ import annotations
+
+import time
+
+
+class Clock:
+    """Seconds since it was made, pauses excepted, on top of what was spent before; never runs backwards."""
+
+    def __init__(self, before: float = 0.0) -> None:
+        self._before = before
+        self._start = time.monotonic()
+        self._pause: float | None = None
+
+    def read(self) -> float:
+        return self._before + (self._pause or time.monotonic()) - self._start
+
+    def paused(self) -> Clock:
+        return self
+
+    def __enter__(self) -> None:
+        self._pause = time.monotonic()
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pause is not None:
+            self._start += time.monotonic() - self._pause
+        self._pause = None

@@ -1,0 +1,54 @@
+"""Shared pieces of the suite: real data where it is, and small problems with known answers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zofw
+from zofw.problems import BlackBox
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder named by ZOFW_DATA, or a skip that says so."""
+    folder = os.environ.get("ZOFW_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("ZOFW_DATA does not name a folder with the real data sets")
+    return Path(folder)
+
+
+def quadratic_sum(n: int = 7, dim: int = 6, seed: int = 0) -> BlackBox:
+    """(1/n) Σ ½‖A_i x − y_i‖²/rows, vectorised, with smooth and different components."""
+    rng = np.random.default_rng(seed)
+    A, y = rng.standard_normal((n, 3, dim)), rng.standard_normal((n, 3))
+
+    def values(X: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        residual = np.einsum("sij,mj->msi", A[batch], X) - y[batch]
+        return 0.5 * (residual**2).mean(axis=2)
+
+    return BlackBox(values, dim=dim, n=n, vectorized=True)
+
+
+def small_set(name: str, dim: int) -> object:
+    """An instance of every registered set that lives in the given dimension (a perfect square for matrix sets)."""
+    side = round(dim**0.5)
+    rng = np.random.default_rng(1)
+    build = {
+        "box": lambda: zofw.Box(-np.ones(dim), 2 * np.ones(dim)),
+        "capped-simplex": lambda: zofw.CappedSimplex(2.0, 1.0),
+        "k-sparse": lambda: zofw.KSparse(2, 1.0),
+        "group-ball": lambda: zofw.GroupBall([list(range(dim // 2)), list(range(dim // 2, dim))], 1.5),
+        "nuclear-ball": lambda: zofw.NuclearBall(2.0, (side, side)),
+        "spectraplex": lambda: zofw.Spectraplex(side),
+        "birkhoff": lambda: zofw.Birkhoff(side),
+        "convex-hull": lambda: zofw.ConvexHull(rng.standard_normal((dim + 3, dim))),
+        "polytope": lambda: zofw.Polytope(A_ub=np.ones((1, dim)), b_ub=[1.5], bounds=(0.0, 1.0)),
+        "product": lambda: zofw.Product((zofw.L1Ball(1.0), zofw.L2Ball(1.0)), (dim // 2, dim - dim // 2)),
+        "lp-ball": lambda: zofw.LpBall(1.5, 3.0),
+        "simplex": lambda: zofw.Simplex(),
+    }
+    return build[name]() if name in build else zofw.sets()[name](1.5)

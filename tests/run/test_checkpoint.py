@@ -1,0 +1,206 @@
+"""Checkpoints and results as files: what is refused, and that nothing is executed or half written."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import quadratic_sum
+
+import zofw
+from zofw.core import Stencil
+from zofw.problems import evaluate
+from zofw.run.codec import decode, encode, read_document, write_document
+
+
+@pytest.fixture
+def saved(tmp_path):
+    f = quadratic_sum()
+    session = zofw.Session(zofw.L1Ball(1.0), dim=f.dim, n=f.n, method="zsfw-dvr", budget=900, rng=0)
+    for _ in range(3):
+        query = session.ask()
+        session.tell(query, evaluate(f, query))
+    session.checkpoint(tmp_path / "run.npz")
+    return tmp_path / "run.npz"
+
+
+def test_plain_values_round_trip():
+    value = {
+        "a": [1, 2.5, None, True, "x", float("inf")],
+        "b": (np.arange(3), np.float32([[1.5]]), Stencil.FORWARD),
+        3: zofw.ZSFWDVR(batch_size=4, law=zofw.Rademacher()),
+    }
+    arrays: dict = {}
+    again = decode(json.loads(json.dumps(encode(value, arrays))), arrays)
+    assert again["a"] == value["a"] and again[3] == value[3] and again["b"][2] is Stencil.FORWARD
+    np.testing.assert_array_equal(again["b"][0], value["b"][0])
+    matrix = sp.random_array((4, 5), density=0.5, rng=0).tocsc()
+    arrays = {}
+    np.testing.assert_array_equal(decode(encode(matrix, arrays), arrays).toarray(), matrix.toarray())
+
+
+def test_what_cannot_be_saved_is_said():
+    with pytest.raises(TypeError, match="cannot be saved without pickle"):
+        encode(lambda: 0, {})
+    with pytest.raises(TypeError, match="Python objects"):
+        encode(np.array([object()]), {})
+
+
+@pytest.mark.parametrize("cut", [0, 1, 10, 200, -1])
+def test_truncated_files_are_refused(saved, cut):
+    saved.write_bytes(saved.read_bytes()[:cut])
+    with pytest.raises(zofw.FileError, match=r"run\.npz"):
+        zofw.Session.resume(saved)
+
+
+def test_every_flipped_byte_is_noticed_or_harmless(saved):
+    whole = saved.read_bytes()
+    reference = zofw.Session.resume(saved)
+    rng = np.random.default_rng(0)
+    for position in rng.integers(len(whole), size=150):
+        broken = bytearray(whole)
+        broken[position] ^= 0x55
+        saved.write_bytes(bytes(broken))
+        try:
+            session = zofw.Session.resume(saved)
+        except zofw.FileError:
+            continue
+        np.testing.assert_array_equal(session.x, reference.x)  # a byte of padding or of a zip date
+        assert session.nfev == reference.nfev
+
+
+def test_foreign_files_are_refused(saved, tmp_path):
+    result = zofw.minimize(quadratic_sum(), zofw.L1Ball(1.0), method="zo-fw", budget=100, rng=0)
+    result.save(tmp_path / "result.npz")
+    with pytest.raises(zofw.FileError, match="is a zofw result; a checkpoint was expected"):
+        zofw.Session.resume(tmp_path / "result.npz")
+    write_document(tmp_path / "old.npz", "checkpoint", 0, {})
+    with pytest.raises(zofw.FileError, match="format version 0"):
+        zofw.Session.resume(tmp_path / "old.npz")
+    write_document(tmp_path / "empty.npz", "checkpoint", 1, {})
+    with pytest.raises(zofw.FileError, match="does not fit"):
+        zofw.Session.resume(tmp_path / "empty.npz")
+    np.savez(tmp_path / "other.npz", a=np.arange(3))
+    with pytest.raises(zofw.FileError, match="not a zofw checkpoint"):
+        zofw.Session.resume(tmp_path / "other.npz")
+    with pytest.raises(FileNotFoundError):
+        zofw.Session.resume(tmp_path / "missing.npz")
+
+
+def test_no_file_can_execute_code(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "boom"), "w"))
+
+    (tmp_path / "p.npz").write_bytes(pickle.dumps(Bomb()))
+    np.savez(tmp_path / "q.npz", document=np.array([Bomb()], dtype=object))
+    for name in ("p.npz", "q.npz"):
+        with pytest.raises(zofw.FileError):
+            zofw.Session.resume(tmp_path / name)
+    for path in ("os:system", "zofw.run.session:Session", "zofw.core:blocks", "builtins:eval"):
+        with pytest.raises(zofw.FileError, match="does not have"):
+            decode({"$type": path, "fields": {}}, {})
+    with pytest.raises(zofw.FileError, match="Not something zofw has written"):
+        decode({"$array": "a99"}, {})
+    assert not (tmp_path / "boom").exists()
+
+
+def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
+    before = saved.read_bytes()
+    session = zofw.Session.resume(saved)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        session.checkpoint(saved)
+    assert saved.read_bytes() == before and list(saved.parent.iterdir()) == [saved]
+
+
+def test_sets_and_methods_of_ones_own(tmp_path):
+    @dataclass(frozen=True)
+    class Corner:
+        size: float
+
+        def lmo(self, g):
+            s = np.zeros(len(g))
+            s[np.argmin(g)] = self.size
+            return s
+
+    f = quadratic_sum()
+    session = zofw.Session(
+        Corner(1.0), dim=f.dim, n=f.n, method="zo-fw", budget=500, x0=np.eye(f.dim)[0], rng=0
+    )
+    query = session.ask()
+    session.tell(query, evaluate(f, query))
+    session.checkpoint(tmp_path / "own.npz")
+    with pytest.raises(zofw.FileError, match="Hand over the object itself"):
+        zofw.Session.resume(tmp_path / "own.npz")
+    again = zofw.Session.resume(tmp_path / "own.npz", set=Corner(1.0))
+    np.testing.assert_array_equal(again.x, session.x)
+    with pytest.raises(ValueError, match="was saved with the set"):
+        zofw.Session.resume(tmp_path / "own.npz", set=Corner(2.0))
+
+    class Plain:
+        def lmo(self, g):
+            return np.eye(len(g))[np.argmin(g)]
+
+    session = zofw.Session(Plain(), dim=f.dim, n=f.n, method="zo-fw", budget=500, x0=np.eye(f.dim)[0], rng=0)
+    session.checkpoint(tmp_path / "plain.npz")
+    with pytest.raises(ValueError, match="Give it as set="):
+        zofw.Session.resume(tmp_path / "plain.npz")
+    with pytest.raises(ValueError, match="was saved with the method"):
+        zofw.Session.resume(tmp_path / "own.npz", set=Corner(1.0), method=zofw.ZOFW(radius=0.5))
+
+
+def test_documents_keep_their_kind(tmp_path):
+    write_document(tmp_path / "d.npz", "thing", 3, {"x": np.eye(2)})
+    np.testing.assert_array_equal(read_document(tmp_path / "d.npz", "thing", 3)["x"], np.eye(2))
+
+
+@pytest.mark.parametrize("method", ["zo-fw", "zsfw-dvr", "acc-szofw"])
+def test_a_stopped_run_goes_on_with_a_larger_budget(method, tmp_path):
+    f = quadratic_sum()
+    settings = {"dim": f.dim, "n": f.n, "method": zofw.methods()[method](), "rng": 0}
+    long = zofw.Session(
+        zofw.L1Ball(1.0), budget=5000, objective=lambda x: zofw.problems.mean_value(f, x), **settings
+    )
+    settings["method"] = long.algorithm
+    short = zofw.Session(zofw.L1Ball(1.0), budget=1777, objective=long.objective, **settings)
+    for session in (long, short):
+        while (query := session.ask()) is not None:
+            session.tell(query, evaluate(f, query))
+    assert short.status is zofw.Status.BUDGET and short.nfev <= 1777
+    short.checkpoint(tmp_path / "short.npz")
+    again = zofw.Session.resume(tmp_path / "short.npz", budget=5000, objective=long.objective)
+    while (query := again.ask()) is not None:
+        again.tell(query, evaluate(f, query))
+    np.testing.assert_array_equal(again.x, long.x)
+    assert again.nfev == long.nfev and again.ledger == long.ledger
+    np.testing.assert_array_equal(again.trace.objective, long.trace.objective)
+
+
+def test_an_interrupted_iteration_is_taken_up_where_it_was(tmp_path):
+    f = quadratic_sum()
+    ball, settings = (
+        zofw.L1Ball(1.0),
+        {"dim": f.dim, "n": f.n, "method": "acc-szofw", "budget": 3000, "rng": 0},
+    )
+    whole, part = zofw.Session(ball, **settings), zofw.Session(ball, **settings)
+    for _ in range(3):
+        query = part.ask()
+        part.tell(query, evaluate(f, query))
+    part.ask()
+    part.stop()
+    part.checkpoint(tmp_path / "part.npz")
+    part = zofw.Session.resume(tmp_path / "part.npz")
+    for session in (whole, part):
+        while (query := session.ask()) is not None:
+            session.tell(query, evaluate(f, query))
+    np.testing.assert_array_equal(part.x, whole.x)
+    assert part.nfev == whole.nfev

@@ -1,0 +1,279 @@
+"""The session: counting, budget, stopping, seeding, and what it refuses."""
+
+from __future__ import annotations
+
+import logging
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from conftest import quadratic_sum
+
+import zofw
+from zofw.core import Answer, Query, Stencil
+from zofw.problems import evaluate
+
+
+def solve(session: zofw.Session, problem: object) -> zofw.Result:
+    while (query := session.ask()) is not None:
+        session.tell(query, evaluate(problem, query))
+    return session.result()
+
+
+def test_the_budget_is_spent_to_the_last_affordable_iteration_and_never_exceeded():
+    f = quadratic_sum()
+    price = f.n * (f.dim + 1)
+    for budget in (price, price + 1, 5 * price - 1, 5 * price):
+        result = zofw.minimize(f, zofw.L1Ball(1.0), method="zo-fw", budget=budget, rng=0)
+        assert result.nfev == budget // price * price and result.nit == budget // price
+        assert result.status is zofw.Status.BUDGET and result.success
+        assert sum(result.ledger.values()) == result.nfev
+
+
+def test_a_budget_too_small_for_one_iteration_states_the_least():
+    f = quadratic_sum()
+    with pytest.raises(zofw.BudgetError, match="takes 49. Give at least 49") as error:
+        zofw.minimize(f, zofw.L1Ball(1.0), method="zo-fw", budget=48)
+    assert error.value.least == 49
+
+
+@pytest.mark.parametrize(
+    ("limit", "status"),
+    [({"max_iter": 3}, "MAX_ITER"), ({"max_lmo": 4}, "MAX_LMO"), ({"max_time": 1e-9}, "MAX_TIME")],
+)
+def test_limits_stop_with_their_own_status(limit, status):
+    result = zofw.minimize(quadratic_sum(), zofw.Simplex(), method="zo-fw", budget=10**6, rng=0, **limit)
+    assert result.status.name == status and result.message == result.status.sentence and result.success
+
+
+def test_gap_tolerance():
+    result = zofw.minimize(
+        quadratic_sum(), zofw.L1Ball(0.1), method="zo-fw", budget=10**6, gap_tol=1e-2, rng=0
+    )
+    assert result.status is zofw.Status.CONVERGED and result.gap <= 1e-2
+
+
+def test_callback_sees_the_run_and_stops_it():
+    seen = []
+
+    def callback(intermediate_result):
+        seen.append((intermediate_result.nit, intermediate_result.nfev, intermediate_result.fun))
+        if intermediate_result.nit == 3:
+            raise StopIteration
+
+    f = quadratic_sum()
+    result = zofw.minimize(f, zofw.L1Ball(1.0), method="zo-fw", budget=10**4, callback=callback, rng=0)
+    assert result.status is zofw.Status.CALLBACK and not result.success and result.nit == 3
+    assert [nit for nit, _, _ in seen] == [1, 2, 3]
+    assert seen[-1][2] == pytest.approx(result.fun)
+
+
+def test_the_same_seed_gives_the_same_run():
+    f, ball = quadratic_sum(), zofw.L1Ball(1.0)
+    runs = [
+        zofw.minimize(f, ball, method="zsfw-dvr", budget=5000, rng=seed)
+        for seed in (7, np.random.SeedSequence(7), 8, np.random.default_rng(7), np.random.default_rng(7))
+    ]
+    np.testing.assert_array_equal(runs[0].x, runs[1].x)
+    np.testing.assert_array_equal(runs[3].x, runs[4].x)
+    assert not np.array_equal(runs[0].x, runs[2].x)
+    assert zofw.minimize(f, ball, method="zo-sfw", budget=100).nfev <= 100
+
+
+def test_the_trace_begins_at_x0_and_ends_at_x():
+    f = quadratic_sum()
+    result = zofw.minimize(f, zofw.L1Ball(1.0), method="zo-sfw", budget=3000, rng=0)
+    trace = result.trace
+    assert "nfev: 3000" in repr(result) and "Trace(" in repr(result)
+    assert trace.queries[0] == 0 and trace.queries[-1] == result.nfev
+    assert trace.objective[0] == pytest.approx(zofw.problems.mean_value(f, np.zeros(f.dim)))
+    assert trace.objective[-1] == result.fun == pytest.approx(zofw.problems.mean_value(f, result.x))
+    assert result.ndiagnosis == len(trace) * f.n
+    assert np.all(np.diff(trace.time) >= 0) and set(trace.names) == {"gap", "gamma"}
+    assert list(trace.to_frame().columns)[:2] == ["iteration", "queries"]
+    with pytest.raises(KeyError, match="has no column 'nothing'"):
+        trace["nothing"]
+
+
+def test_diagnosis_can_be_switched_off():
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        return float(x @ x)
+
+    problem = zofw.problems.BlackBox(f, dim=4)
+    result = zofw.minimize(problem, zofw.Simplex(), method="zo-fw", budget=50, diagnose=0)
+    assert len(calls) == result.nfev == 50 and math.isnan(result.fun) and result.ndiagnosis == 0
+
+
+def test_asking_twice_and_telling_nonsense():
+    f = quadratic_sum()
+    session = zofw.Session(zofw.L1Ball(1.0), dim=f.dim, n=f.n, method="zo-fw", budget=200, rng=0)
+    query = session.ask()
+    assert session.ask() is query
+    with pytest.raises(ValueError, match="not the open query"):
+        session.tell(Query(np.zeros(f.dim), session.task.all), Answer(np.zeros((1, 1))))
+    with pytest.raises(ValueError, match=r"shape \(1, 7\); the answer has \(1, 3\)"):
+        session.tell(query, [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="not finite"):
+        session.tell(query, np.full(7, np.nan))
+    assert session.nfev == 0
+    session.tell(query, evaluate(f, query).values)
+    with pytest.raises(ValueError, match="not the open query"):
+        session.tell(query, evaluate(f, query))
+    assert session.nfev == query.cost
+
+
+def test_what_is_refused_before_the_first_query():
+    f, ball = quadratic_sum(), zofw.L1Ball(1.0)
+    for wrong, message in [
+        ({}, "Nothing would ever stop"),
+        ({"budget": 0}, "budget should be a positive whole number"),
+        ({"budget": 10.5}, "budget should be a positive whole number"),
+        ({"max_time": -1}, "max_time should be a positive number"),
+        ({"budget": 99, "x0": np.ones(f.dim)}, "not a point of L1Ball"),
+        ({"budget": 99, "x0": np.ones(2)}, "should have 6 entries; it has 2"),
+        ({"budget": 99, "x0": np.full(f.dim, np.nan)}, "not finite"),
+        ({"budget": 99, "method": "zo-fv"}, "did you mean"),
+        ({"budget": 99, "method": 3}, "registered name or a settings object"),
+    ]:
+        with pytest.raises((ValueError, TypeError, KeyError), match=message):
+            zofw.minimize(f, ball, **{"method": "zo-fw", **wrong})
+    with pytest.raises(TypeError, match="Wrap a function"):
+        zofw.minimize(lambda x: 0.0, ball, budget=10)
+    with pytest.raises(ValueError, match="dim"):
+        zofw.minimize(f, zofw.Box(np.zeros(3), np.ones(3)), budget=10)
+
+
+def test_errors_of_the_oracle_name_query_component_and_seed():
+    def values(X, batch):
+        table = np.zeros((len(X), len(batch)))
+        table[0, batch == 3] = np.nan
+        return table
+
+    f = zofw.problems.BlackBox(values, dim=4, n=5, vectorized=True)
+    with pytest.raises(
+        zofw.EvaluationError, match=r"nan for component 3 .* query 0 of the run, in iteration 0, with seed"
+    ):
+        zofw.minimize(f, zofw.Simplex(), method="zo-fw", budget=1000, rng=11, diagnose=0)
+
+
+def test_stopping_from_outside():
+    f = quadratic_sum()
+    session = zofw.Session(zofw.L1Ball(1.0), dim=f.dim, n=f.n, method="zo-fw", budget=500, rng=0)
+    query = session.ask()
+    session.tell(query, evaluate(f, query))
+    session.ask()
+    session.stop()
+    assert session.ask() is None and session.result().status is zofw.Status.INTERRUPTED
+    assert session.nit == 1 and math.isnan(session.result().fun)
+
+
+def test_an_iteration_that_runs_out_of_budget_may_end_with_what_it_has():
+    from dataclasses import dataclass
+
+    from zofw.core import OutOfBudget
+
+    @dataclass(frozen=True)
+    class Hungry:
+        catch: bool
+        name = "hungry"
+
+        @dataclass(frozen=True)
+        class State:
+            t: int
+            x: np.ndarray
+
+        def init(self, task, x0):
+            return self.State(0, x0)
+
+        def step(self, task, state, rng):
+            value = (yield Query(state.x, task.all)).values[0, 0]
+            try:
+                while value > 0:  # rehearsed with zeros: one query; in earnest: until the money is gone
+                    yield Query(state.x, task.all)
+            except OutOfBudget:
+                if not self.catch:
+                    raise
+            return self.State(state.t + 1, state.x), {}
+
+    f = zofw.problems.BlackBox(lambda x: 1.0, dim=2)
+    caught = zofw.minimize(f, zofw.Simplex(), method=Hungry(True), budget=7)
+    assert (caught.nit, caught.nfev, caught.status) == (1, 7, zofw.Status.BUDGET)
+    dropped = zofw.minimize(f, zofw.Simplex(), method=Hungry(False), budget=7)
+    assert (dropped.nit, dropped.nfev, dropped.status) == (0, 7, zofw.Status.BUDGET)
+
+
+def test_logging_is_plain(caplog):
+    with caplog.at_level(logging.INFO, logger="zofw"):
+        zofw.minimize(quadratic_sum(), zofw.L1Ball(1.0), method="zo-fw", budget=100, rng=0)
+    assert "zo-fw stopped after 2 iterations and 98 queries" in caplog.text
+
+
+def test_progress_is_quiet_in_pipes_and_shown_on_demand(capsys):
+    f = quadratic_sum()
+    zofw.minimize(f, zofw.L1Ball(1.0), method="zo-sfw", budget=2000, rng=0)
+    assert capsys.readouterr() == ("", "")
+    slow = zofw.problems.BlackBox(lambda x: float(__import__("time").sleep(0.02) or x @ x), dim=3)
+    zofw.minimize(slow, zofw.L1Ball(1.0), method="zo-fw", budget=40, rng=0, progress=True)
+    zofw.minimize(slow, zofw.L1Ball(1.0), method="zo-fw", max_iter=8, rng=0, progress=True)
+    out, err = capsys.readouterr()
+    assert out == "" and "zo-fw" in err and "objective" in err
+
+
+def test_results_plot_and_survive_a_file(tmp_path):
+    result = zofw.minimize(quadratic_sum(), zofw.L1Ball(1.0), method="zo-sfw", budget=2000, rng=0)
+    result.save(tmp_path / "r.npz")
+    again = zofw.Result.load(tmp_path / "r.npz")
+    np.testing.assert_array_equal(again.x, result.x)
+    assert (
+        again.status is result.status
+        and again.trace.rows == result.trace.rows
+        and again.ledger == result.ledger
+    )
+    import matplotlib
+
+    matplotlib.use("agg")
+    assert result.plot().get_xlabel().startswith("queries")
+    assert result.plot(optimum=0.0).get_yscale() == "log"
+
+
+def test_stencils_answer_what_they_say():
+    f = quadratic_sum()
+    x = np.full(f.dim, 0.1)
+    U = zofw.Rademacher().draw(np.random.default_rng(0), f.dim, 4)
+    from zofw.core import Batch
+    from zofw.differences import base_values, curvatures, slopes
+
+    mean = partial(zofw.problems.mean_value, f)
+    for stencil, width in [(Stencil.CENTRAL, 8), (Stencil.FORWARD, 5), (Stencil.QUADRATIC, 9)]:
+        query = Query(x, Batch(f.n), U, 1e-3, stencil)
+        answer = evaluate(f, query)
+        assert query.cost == width * f.n and answer.values.shape == (1, width)
+        M = U.columns(0, 4)
+        ahead = np.array([mean(x + 1e-3 * M[:, j]) for j in range(4)])
+        np.testing.assert_allclose(answer.values[0, :4], ahead)
+        exact = np.array([(mean(x + 1e-3 * M[:, j]) - mean(x - 1e-3 * M[:, j])) / 2e-3 for j in range(4)])
+        np.testing.assert_allclose(slopes(query, answer)[0], exact, atol=0.02)
+    np.testing.assert_allclose(base_values(query, answer)[0], mean(x))
+    bend = [(mean(x + M[:, j]) - 2 * mean(x) + mean(x - M[:, j])) for j in range(4)]
+    np.testing.assert_allclose(curvatures(query, answer)[0], bend, rtol=1e-6)
+    plain = Query(x, Batch(f.n))
+    with pytest.raises(ValueError, match="Plain values have no slopes"):
+        slopes(plain, evaluate(f, plain))
+    with pytest.raises(ValueError, match="QUADRATIC"):
+        curvatures(plain, evaluate(f, plain))
+    central = Query(x, Batch(f.n), U, 1e-3, Stencil.CENTRAL)
+    with pytest.raises(ValueError, match="did not ask"):
+        base_values(central, evaluate(f, central))
+    for wrong in (
+        lambda: Query(x, Batch(f.n), U, 1e-3, Stencil.VALUE),
+        lambda: Query(x, Batch(f.n), U, 0.0, Stencil.CENTRAL),
+        lambda: Query(x[:2], Batch(f.n), U, 1e-3, Stencil.CENTRAL),
+        lambda: Query(x, Batch(f.n), U, 1e-3, Stencil.QUADRATIC, paired=True),
+        lambda: Query(x, Batch(f.n), U, 1e-3, Stencil.CENTRAL, paired=True),
+    ):
+        with pytest.raises(ValueError):
+            wrong()

@@ -1,0 +1,110 @@
+"""The style of the house, checked on the source: layers, names, and what no file may contain."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+
+import pytest
+
+import zofw
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "zofw"
+FILES = sorted(SOURCE.rglob("*.py"))
+ROOMS = [
+    "registry", "extras", "atoms", "core", "schedules", "sets", "directions", "kernels", "differences", "estimators",
+    "problems", "algorithms", "run", "data", "targets", "lab",
+]  # fmt: skip
+FORBIDDEN = {"algorithms": {"problems", "sets", "run"}}
+LONGEST = 450  # lines of a source file
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    """Rooms of zofw that a file imports at its top level, types aside."""
+    found = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("zofw"):
+            parts = (node.module or "").split(".")
+            found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("zofw.")}
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_file_is_in_order(path):
+    text = path.read_text()
+    tree = ast.parse(text)
+    if path.name not in ("__init__.py", "__main__.py") or text.strip():
+        assert ast.get_docstring(tree), "every module says what it is"
+    assert len(text.splitlines()) <= LONGEST, "too long a room"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in {"print", "eval", "exec"}, f"{node.func.id} at line {node.lineno}"
+        if isinstance(node, ast.ExceptHandler):
+            assert node.type is not None, f"bare except at line {node.lineno}"
+    modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    assert not modules & {"pickle", "random", "marshal", "shelve"}
+    assert not re.search(r"np\.random\.(seed|rand|randn|normal|choice|uniform)\(", text), (
+        "no global randomness"
+    )
+    assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text)
+    assert "/work/" not in text and "shared/" not in text
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_commented_out_code(path):
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+        if token.type == tokenize.COMMENT:
+            body = token.string.lstrip("# ").strip()
+            if re.match(
+                r"(def |return\b|import |from \w+ import|for \w+ in |if .*:$|\w+ = \w+\(|\w+\(.*\)$)", body
+            ):
+                pytest.fail(f"{path.name}:{token.start[0]} looks like commented-out code: {token.string}")
+
+
+def test_rooms_import_only_rooms_below_them():
+    for path in FILES:
+        here = room(path)
+        if here == "__init__":
+            continue
+        assert here in ROOMS, f"{here} is a room nobody has put in order"
+        for other in imported(path):
+            assert other in ROOMS and ROOMS.index(other) <= ROOMS.index(here), f"{path} imports {other}"
+            assert other not in FORBIDDEN.get(here, set()), f"{path} imports {other}"
+
+
+def test_importing_is_quick_and_brings_no_extra():
+    code = (
+        "import sys, time; t = time.process_time(); import zofw; t = time.process_time() - t\n"
+        "extras = 'torch sklearn matplotlib pandas plotly typer rich highspy numba tqdm dask'.split()\n"
+        "print(t, [m for m in extras if m in sys.modules])"
+    )
+    best, brought = 9.0, ""
+    for _ in range(3):
+        out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+        seconds, _, brought = out.strip().partition(" ")
+        best = min(best, float(seconds))
+    assert brought == "[]"
+    assert best < 0.4
+
+
+def test_what_is_exported_exists():
+    for name in zofw.__all__:
+        assert getattr(zofw, name) is not None
+    for registry in (zofw.methods(), zofw.sets(), zofw.laws()):
+        for cls in registry.values():
+            assert getattr(zofw, cls.__name__) is cls, (
+                f"{cls.__name__} is registered and not at the front door"
+            )
