@@ -15,7 +15,27 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from zofw import problems
-from zofw.algorithms import ZOFW, ZOSFW, ZSFWDVR
+from zofw.algorithms import (
+    FZCGS,
+    FZFW,
+    JAGUAR,
+    SPSA,
+    ZOFW,
+    ZOPSGD,
+    ZOSFW,
+    ZOSVRG,
+    ZPDVR,
+    ZSCG,
+    ZSFWDVR,
+    AcceleratedZSCG,
+    AccSZOFW,
+    AccSZOFWStar,
+    FrankWolfe,
+    FWBlack,
+    SahuKar,
+    StochasticJAGUAR,
+    ZOSFWNonconvex,
+)
 from zofw.algorithms import methods as _methods
 from zofw.core import Answer, Batch, EvaluationError, Purpose, Query, Stencil
 from zofw.directions import Coordinate, Explicit, Gaussian, Orthogonal, Rademacher, Sphere
@@ -73,9 +93,20 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "FZCGS",
+    "FZFW",
+    "JAGUAR",
+    "SPSA",
     "ZOFW",
+    "ZOPSGD",
     "ZOSFW",
+    "ZOSVRG",
+    "ZPDVR",
+    "ZSCG",
     "ZSFWDVR",
+    "AccSZOFW",
+    "AccSZOFWStar",
+    "AcceleratedZSCG",
     "Answer",
     "Batch",
     "Birkhoff",
@@ -86,7 +117,9 @@ __all__ = [
     "Coordinate",
     "EvaluationError",
     "Explicit",
+    "FWBlack",
     "FileError",
+    "FrankWolfe",
     "Gaussian",
     "GroupBall",
     "KSparse",
@@ -102,13 +135,16 @@ __all__ = [
     "Query",
     "Rademacher",
     "Result",
+    "SahuKar",
     "Session",
     "Simplex",
     "Spectraplex",
     "Sphere",
     "Status",
     "Stencil",
+    "StochasticJAGUAR",
     "Trace",
+    "ZOSFWNonconvex",
     "check_set",
     "laws",
     "methods",

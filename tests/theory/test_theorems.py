@@ -30,7 +30,11 @@ def minimum_of_example(region: Any, known: Known) -> float:
 def lyapunov(known: Known, f_star: float, p: float, S: int, state: Any) -> float:
     """Ψ_t from the state after iteration t, which holds g_t and x_t."""
     error = float(((state.g - known.gradient(state.before)) ** 2).sum())
-    return known.value(state.before) - f_star + 2 / math.sqrt(p * known.L_hat**2 / S + 4 * p * known.L**2) * error
+    return (
+        known.value(state.before)
+        - f_star
+        + 2 / math.sqrt(p * known.L_hat**2 / S + 4 * p * known.L**2) * error
+    )
 
 
 @pytest.mark.parametrize("a", [0.1, 5.0])
@@ -46,9 +50,7 @@ def test_bound_of_theorem_1(where: str, a: float) -> None:
     )
     x0 = region.lmo(np.arange(1.0, d + 1))
     runs = [run(method, known, region, x0, T + 2, seed) for seed in SEEDS]
-    first, last = (
-        np.mean([lyapunov(known, f_star, p, S, states[k]) for states in runs]) for k in (1, T + 2)
-    )
+    first, last = (np.mean([lyapunov(known, f_star, p, S, states[k]) for states in runs]) for k in (1, T + 2))
     decaying = 2**8 * D / (p * b) * first * math.exp(-T * p * b / (16 * D))
     root = math.sqrt(known.L_hat**2 / (p * S) + 4 * known.L**2 / p)
     lasting = 36 * (22 * D / b * root + known.L / 2) * R**2 / T
@@ -58,13 +60,20 @@ def test_bound_of_theorem_1(where: str, a: float) -> None:
 
 def test_slope_of_theorem_1() -> None:
     """Ψ_T falls like 1/T once T exceeds the memory of g: log-log slope at most −1, but for noise."""
-    d, b, p, S = 4, 12, 1.0, 1
+    d, b, p, S = 4, 12, 0.5, 2
     known, region = example(d, 0.5), zofw.L2Ball(1.0)
     x0 = region.lmo(np.arange(1.0, d + 1))
-    steps, errors = [60, 120, 240, 480, 960], []
+    steps, errors = [80, 160, 320, 640], []
     for T in steps:
         method = ZSFWDVR.convex(
-            d, 2.0, batch_size=S, directions=b, refresh_probability=p, iterations=T, L=known.L, L_hat=known.L_hat
+            d,
+            2.0,
+            batch_size=S,
+            directions=b,
+            refresh_probability=p,
+            iterations=T,
+            L=known.L,
+            L_hat=known.L_hat,
         )
         last = [run(method, known, region, x0, T + 2, seed)[-1] for seed in SEEDS]
         errors.append(float(np.mean([lyapunov(known, 0.0, p, S, state) for state in last])))
@@ -111,7 +120,7 @@ def test_bound_of_theorem_2(where: str) -> None:
 def test_slope_of_theorem_2() -> None:
     """The mean gap falls at least like 1/√T."""
     known, region = robust(9, 6), zofw.L2Ball(1.0)
-    steps = [50, 100, 200, 400, 800]
+    steps = [40, 80, 160, 320]
     gaps = [mean_gap(known, region, T, b=6, p=0.5, S=3)[0] for T in steps]
     assert slope(steps, gaps) <= -0.5
 
@@ -129,7 +138,7 @@ def test_deterministic_zo_fw_keeps_its_bound_at_every_iteration() -> None:
 
 def test_accelerated_zscg_keeps_its_bound_in_the_mean() -> None:
     """E f(z_N) − f* ≤ 12LD_0/(N(N + 1)) with the paper's batches."""
-    d, N, region = 4, 10, zofw.L2Ball(1.0)
+    d, N, region = 4, 6, zofw.L2Ball(1.0)
     known = example(d, 0.5)
     x0 = region.lmo(np.arange(1.0, d + 1))
     # on the ball ‖∇f‖ ≤ L, ‖∇f_i − ∇f‖ ≤ L̂: B ≥ √(L² + L̂²)/L

@@ -111,7 +111,8 @@ class LineSearch:
 class FrankWolfe:
     """Settings of the first-order reference. No queries; one gradient and one LMO call an iteration.
 
-    A line search takes a few more gradients. ``info["gap"]`` is the certificate: for convex f it bounds f(x_t) − min f.
+    A line search takes a few more gradients. ``info["gap"]`` is the certificate: for convex f it bounds f(x_t) − min f,
+    x_t being the point before the step, and f(x_{t+1}) − min f as well wherever the step does not increase f.
 
     Parameters
     ----------

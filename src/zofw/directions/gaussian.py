@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from zofw import kernels
 from zofw.directions.implicit import IndependentColumns
 from zofw.directions.registry import laws
-from zofw.kernels.plain import Numbers
 
 
 @laws.register("gaussian")
@@ -19,8 +18,7 @@ class Gaussian(IndependentColumns):
     give ‖x‖².
     """
 
+    kind: ClassVar[str] = "normals"
+
     def second_moment(self, dim: int, count: int) -> float:
         return float(count * (dim + count + 1))
-
-    def numbers(self, entries: int) -> Numbers:
-        return kernels.numbers("normals", entries)

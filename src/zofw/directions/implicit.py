@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from zofw.core import Array, Indices, Operator, blocks
-from zofw.kernels.plain import TILE_ENTRIES, Entries, Numbers
+
+if TYPE_CHECKING:
+    from zofw.kernels.plain import Numbers
+
+TILE_ENTRIES = 1 << 20  # entries of U alive at any time: 8 MB
 
 
 def new_key(rng: np.random.Generator) -> int:
@@ -27,9 +31,14 @@ def at_least_one(count: int) -> None:
 class IndependentColumns:
     """What laws with b independent columns and E[UUᵀ] = bI share; entry (i, j) is a function of (key, i, j) alone."""
 
+    kind: ClassVar[str]
+    """Name of the entries among the kernels: ``"signs"`` or ``"normals"``."""
+
     def numbers(self, entries: int) -> Numbers:
-        """Who draws the next ``entries`` entries; ``Entries(rule)`` for a law of one's own."""
-        raise NotImplementedError
+        """Who draws the next ``entries`` entries; a law of one's own gives ``zofw.kernels.plain.Entries(rule)``."""
+        from zofw import kernels
+
+        return kernels.numbers(self.kind, entries)
 
     def factors(self, drawn: Implicit) -> Array | None:
         """The factor of each column, where the law has one."""
@@ -106,6 +115,8 @@ def touched_product(directions: Any, Z: Any) -> Array:
     """Z U from rows of U: all of them in tiles for a dense Z, those of the non-zero columns of a sparse one."""
     if not sp.issparse(Z):
         return dense_product(directions, np.atleast_2d(np.asarray(Z, dtype=float)))
+    from zofw.kernels.plain import Entries
+
     return Entries(lambda _, rows, left, right: directions.block(rows, left, right)).product(
         0, as_csr(Z), directions.count
     )

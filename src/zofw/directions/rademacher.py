@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from zofw import kernels
 from zofw.directions.implicit import IndependentColumns
 from zofw.directions.registry import laws
-from zofw.kernels.plain import Numbers
 
 
 @laws.register("rademacher")
@@ -18,8 +17,7 @@ class Rademacher(IndependentColumns):
     E[UUᵀ] = bI, and since ‖u‖² = d always, E‖UUᵀx‖² = b(d + b − 1)‖x‖²: less than the Gaussian law's by 2b.
     """
 
+    kind: ClassVar[str] = "signs"
+
     def second_moment(self, dim: int, count: int) -> float:
         return float(count * (dim + count - 1))
-
-    def numbers(self, entries: int) -> Numbers:
-        return kernels.numbers("signs", entries)

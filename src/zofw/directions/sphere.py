@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from zofw import kernels
 from zofw.core import Array
 from zofw.directions.implicit import Implicit, IndependentColumns
 from zofw.directions.registry import laws
-from zofw.kernels.plain import Numbers
 
 
 @laws.register("sphere")
@@ -22,11 +21,10 @@ class Sphere(IndependentColumns):
     by d; here that factor is in the length of the columns.
     """
 
+    kind: ClassVar[str] = "normals"
+
     def second_moment(self, dim: int, count: int) -> float:
         return float(count * (dim + count - 1))
-
-    def numbers(self, entries: int) -> Numbers:
-        return kernels.numbers("normals", entries)
 
     def factors(self, drawn: Implicit) -> Array:
         return np.sqrt(drawn.dim / drawn.numbers(drawn.dim).squares(drawn.key, drawn.dim, drawn.count))

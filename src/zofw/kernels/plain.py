@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from zofw.core import Array, Indices, blocks
 from zofw.directions import words
+from zofw.directions.implicit import TILE_ENTRIES
 
-TILE_ENTRIES = 1 << 20  # entries of U alive at any time: 8 MB
 TILE_ROWS = 4096
 LANES = 64
 BYTE_BITS = 8

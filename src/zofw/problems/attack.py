@@ -82,11 +82,15 @@ class UniversalAttack:
         if torch is not None and isinstance(model, torch.nn.Module):
             self._classifier: _Classifier = _Network(model, latent, self.images.shape[1:], device)
         elif device is not None:
-            raise ValueError("UniversalAttack: device goes with a torch module; this model is a plain function.")
+            raise ValueError(
+                "UniversalAttack: device goes with a torch module; this model is a plain function."
+            )
         elif callable(model):
             self._classifier = _Function(model, latent, self.images.shape[1:])
         else:
-            raise TypeError(f"UniversalAttack needs a torch module or a function; got {type(model).__name__}.")
+            raise TypeError(
+                f"UniversalAttack needs a torch module or a function; got {type(model).__name__}."
+            )
         self.batch_size = max(1, self._classifier.pixels // self.dim) if batch_size is None else batch_size
         if self.batch_size < 1:
             raise ValueError(f"UniversalAttack: batch_size should be at least 1; got {batch_size}.")
@@ -116,11 +120,11 @@ class UniversalAttack:
 
     def pairs(self, points: Array, components: Indices) -> Array:
         """Margins of every point with its own image."""
-        parts = [
-            self._margins(self._classifier.scores(points[start:stop], components[start:stop]), components[start:stop])
-            for start, stop in blocks(len(points), self.batch_size)
-        ]
-        return np.concatenate(parts)
+        out = np.empty(len(points))
+        for start, stop in blocks(len(points), self.batch_size):
+            chosen = components[start:stop]
+            out[start:stop] = self._margins(self._classifier.scores(points[start:stop], chosen), chosen)
+        return out
 
     def value(self, x: ArrayLike) -> float:
         """The mean margin over all images."""
@@ -128,16 +132,15 @@ class UniversalAttack:
 
     def margins(self, x: ArrayLike) -> Array:
         """The margin of every image under the perturbation x: negative where it is fooled."""
-        return self.values(self._point(x), np.arange(self.n))[0]
+        return np.asarray(self.values(self._point(x), np.arange(self.n))[0])
 
     def gradient(self, x: ArrayLike) -> Array:
         """Of the mean margin, by the module's own differentiation; for diagnosis."""
         point = self._point(x)[0]
-        parts = [
-            self._classifier.gradient(point, np.arange(start, stop), self.target[start:stop])
-            for start, stop in blocks(self.n, self.batch_size)
-        ]
-        return (-1.0 if self.targeted else 1.0) * np.sum(parts, axis=0) / self.n
+        total = np.zeros(self.dim)
+        for start, stop in blocks(self.n, self.batch_size):
+            total += self._classifier.gradient(point, np.arange(start, stop), self.target[start:stop])
+        return (-total if self.targeted else total) / self.n
 
     def adversarial(self, x: ArrayLike) -> Array:
         """The perturbed images ½ tanh(artanh(2z_i) + x), of the shape of the images."""
@@ -201,11 +204,14 @@ class _Function:
             return self.model(images.reshape(-1, *self.shape))
         except Exception as error:
             raise EvaluationError(
-                f"The model raised {type(error).__name__}: {error}", point=points.reshape(-1, points.shape[-1])[0]
+                f"The model raised {type(error).__name__}: {error}",
+                point=points.reshape(-1, points.shape[-1])[0],
             ) from error
 
     def gradient(self, point: Array, components: Indices, classes: Indices) -> Array:
-        raise TypeError("UniversalAttack: only a torch module has a gradient; this model is a plain function.")
+        raise TypeError(
+            "UniversalAttack: only a torch module has a gradient; this model is a plain function."
+        )
 
 
 class _Network:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.core import Array
-from zofw.kernels import losses
 from zofw.problems.linear import LinearModel, samples
 
 
@@ -41,12 +40,14 @@ class Correntropy(LinearModel):
 
     def __init__(self, Z: Any, y: ArrayLike, sigma: float = 10.0) -> None:
         self.matrix, self.offsets = samples("Correntropy", Z, y)
+        self.sigma: float = sigma
         if not isinstance(sigma, Real) or not 0 < sigma < np.inf:
             raise ValueError(f"Correntropy needs a positive finite sigma; got {sigma!r}.")
-        self.sigma = float(sigma)
 
     def loss(self, t: Array) -> Array:
         """(σ²/2)(1 − exp(−t²/σ²)), t = z_iᵀx − y_i."""
+        from zofw.kernels import losses
+
         t /= self.sigma
         out = losses.welsch(t)
         out *= 0.5 * self.sigma**2

@@ -51,7 +51,7 @@ def tiles(problem: Problem, query: Query) -> list[Tile]:
         return [Tile(left, right, left, right) for left, right in blocks(query.count, TILE_VALUES // sides)]
     rows = min(len(query.batch), TILE_COMPONENTS)
     width = max(1, TILE_VALUES // (sides * max(1, rows)))
-    if hasattr(problem, "sums"):
+    if hasattr(problem, "rows_at_once"):
         rows, width = max(1, min(rows, problem.rows_at_once(query))), max(1, query.count)
     elif query.variance and not query.stencil.two_sided:
         rows, width = max(1, min(rows, TILE_VALUES // query.count)), query.count
@@ -74,7 +74,7 @@ def tile_sums(problem: Problem, query: Query, tile: Tile) -> Sums:
     if not hasattr(problem, "sums"):
         tables = [_table(problem, query, tile, anchor) for anchor in range(len(query.anchors))]
         return reduce_table(query, tile, np.stack(tables))
-    sums = problem.sums(query, tile)
+    sums: Sums = problem.sums(query, tile)
     if not np.isfinite(sums.values).all():
         anchor, column = np.argwhere(~np.isfinite(sums.values))[0]
         raise EvaluationError(

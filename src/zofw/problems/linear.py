@@ -174,7 +174,7 @@ class Touched:
 
     def sum(self, entries: Array) -> Array:
         """Sums over each column, in the order of the rows."""
-        return np.bincount(self.column, weights=entries, minlength=self.width)
+        return np.bincount(self.column, weights=entries, minlength=self.width).astype(float, copy=False)
 
     def centred_squares(self, slopes: Array) -> Array:
         """Σ_i(δ_ij − δ̄_j)², where δ_ij = 0 for the rows that a column does not touch."""
@@ -195,7 +195,8 @@ def paired_product(directions: Directions, rows: Any, left: int, right: int) -> 
     if len(touched) * directions.count <= TILE_VALUES:
         row = _row_of(rows)
         entries = directions.rows(touched.astype(np.int64))[place, left + row]
-        return np.bincount(row, weights=rows.data * entries, minlength=right - left)
+        out[:] = np.bincount(row, weights=rows.data * entries, minlength=right - left)
+        return out
     for start, stop in blocks(right - left, max(1, TILE_VALUES // directions.dim)):
         part = _consecutive(rows, start, stop)
         row = _row_of(part)
@@ -207,7 +208,7 @@ def paired_product(directions: Directions, rows: Any, left: int, right: int) -> 
 def samples(owner: str, Z: Any, y: ArrayLike) -> tuple[Any, Array]:
     """Z as a CSR or dense array of doubles with at most one entry per place, and y; or a sentence on what is wrong."""
     sparse = sp.issparse(Z)
-    matrix = sp.csr_array(Z) if sparse else np.asarray(Z)
+    matrix: Any = sp.csr_array(Z) if sparse else np.asarray(Z)
     targets = np.asarray(y)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(

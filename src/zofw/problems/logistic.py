@@ -7,10 +7,8 @@ from typing import Any, ClassVar, final
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from zofw.core import Array
-from zofw.kernels import losses
 from zofw.problems.linear import LinearModel, samples
 
 
@@ -57,8 +55,11 @@ class Logistic(LinearModel):
 
     def loss(self, t: Array) -> Array:
         """log(1 + e^{−t}), t = y_i z_iᵀx."""
+        from zofw.kernels import losses
+
         return losses.logistic(t)
 
     def slope(self, t: Array) -> Array:
         """−1/(1 + eᵗ)."""
-        return np.asarray(-expit(-t))
+        e = np.exp(-np.abs(t))
+        return np.asarray(-np.where(t >= 0, e, 1.0) / (1.0 + e))

@@ -37,16 +37,17 @@ class MatrixCompletion(LinearModel):
     def __init__(self, shape: Sequence[int], rows: ArrayLike, columns: ArrayLike, values: ArrayLike) -> None:
         self.shape = tuple(int(side) for side in shape)
         if len(self.shape) != 2 or min(self.shape) < 1:
-            raise ValueError(f"MatrixCompletion needs a shape of two whole numbers of at least 1; got {shape!r}.")
-        where = [_places(name, index, side) for name, index, side in
-                 (("rows", rows, self.shape[0]), ("columns", columns, self.shape[1]))]  # fmt: skip
-        n = len(where[0])
-        if len(where[1]) != n or n == 0:
+            raise ValueError(
+                f"MatrixCompletion needs a shape of two whole numbers of at least 1; got {shape!r}."
+            )
+        row, column = _places("rows", rows, self.shape[0]), _places("columns", columns, self.shape[1])
+        n = len(row)
+        if len(column) != n or n == 0:
             raise ValueError(
                 f"MatrixCompletion needs as many rows as columns of observed entries, and at least one; got {n} and "
-                f"{len(where[1])}."
+                f"{len(column)}."
             )
-        place = where[0] * self.shape[1] + where[1]
+        place = row * self.shape[1] + column
         unit = sp.csr_array((np.ones(n), place, np.arange(n + 1)), shape=(n, self.shape[0] * self.shape[1]))
         self.matrix, self.offsets = samples("MatrixCompletion", unit, values)
 
@@ -67,5 +68,7 @@ def _places(name: str, index: ArrayLike, side: int) -> Indices:
         )
     outside = places[(places < 0) | (places >= side)]
     if outside.size:
-        raise ValueError(f"MatrixCompletion: {name} holds {outside[0]}, but the matrix has {name} 0 to {side - 1}.")
+        raise ValueError(
+            f"MatrixCompletion: {name} holds {outside[0]}, but the matrix has {name} 0 to {side - 1}."
+        )
     return places.astype(np.int64)

@@ -35,7 +35,9 @@ class Quadratic:
         self.A = np.array(A, dtype=float)
         self.centres = np.atleast_2d(np.array(centres, dtype=float))
         if self.centres.ndim != 2 or 0 in self.centres.shape:
-            raise ValueError(f"Quadratic needs (n, d) centres, n and d at least 1; got shape {np.shape(centres)}.")
+            raise ValueError(
+                f"Quadratic needs (n, d) centres, n and d at least 1; got shape {np.shape(centres)}."
+            )
         if self.A.shape not in ((self.dim,), (self.dim, self.dim)):
             raise ValueError(
                 f"Quadratic with centres of dimension {self.dim} needs A of shape ({self.dim},) or "
@@ -44,7 +46,9 @@ class Quadratic:
         if not (np.isfinite(self.A).all() and np.isfinite(self.centres).all()):
             raise ValueError("Quadratic needs finite numbers; A or the centres have NaN or infinite entries.")
         if self.A.ndim == 2 and not np.array_equal(self.A, self.A.T):
-            raise ValueError("Quadratic needs a symmetric A; pass (A + A.T)/2, which gives the same function.")
+            raise ValueError(
+                "Quadratic needs a symmetric A; pass (A + A.T)/2, which gives the same function."
+            )
         self.minimiser = self.centres.mean(axis=0)
         self._shifted = self.centres - self.minimiser
 
@@ -85,9 +89,9 @@ class Quadratic:
 
     def value(self, x: ArrayLike) -> float:
         """The mean of all components at x."""
-        x = np.asarray(x, dtype=float) - self.minimiser
+        moved = np.asarray(x, dtype=float) - self.minimiser
         spread = np.einsum("ij,ij->", self._times(self._shifted), self._shifted) / self.n
-        return 0.5 * float(np.dot(self._times(x), x) + spread)
+        return 0.5 * float(np.dot(self._times(moved), moved) + spread)
 
     def gradient(self, x: ArrayLike) -> Array:
         """A(x − c̄); for diagnosis."""

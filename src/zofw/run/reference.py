@@ -2,8 +2,9 @@
 
     gap(x) = max over s in X of ⟨∇f(x), x − s⟩ ≥ f(x) − min f          for convex f
 
-Sets that project get accelerated projected gradients with restarts, the others pairwise Frank-Wolfe; either way the gap
-is computed at the very point that is returned. Nothing here is zeroth-order, and nothing is counted.
+Sets that project get accelerated projected gradients with restarts, the others Frank-Wolfe with pairwise (or, where f is
+not convex, away) steps; either way the gap is computed at the very point that is returned. Nothing here is
+zeroth-order, and nothing is counted.
 
 References
 ----------
@@ -21,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from zofw.algorithms import FrankWolfe, LineSearch
-from zofw.core import Array
-from zofw.run.session import Session
+from zofw.core import Array, Task
 from zofw.sets import as_set, can_project
 
 __all__ = ["Reference", "reference"]
@@ -92,7 +92,7 @@ def reference(
             f"starts and max_iter should be at least 1 and tol positive; got {starts}, {max_iter}, {tol}."
         )
     region, convex = as_set(set), bool(getattr(problem, "convex", False))
-    solve = _accelerated if can_project(region) else _pairwise
+    solve = _accelerated if can_project(region) else _active_sets
     if convex:
         x = solve(problem, region, region.initial_point(problem.dim), tol, max_iter, True)
         gap = _gap(problem, region, x)
@@ -125,22 +125,20 @@ def _members(region: Any, dim: int, count: int, rng: np.random.Generator) -> lis
     return members
 
 
-def _pairwise(problem: Any, region: Any, x0: Array, tol: float, max_iter: int, convex: bool) -> Array:
-    """Pairwise Frank-Wolfe until the gap is well within tol, for the last step is not certified by it."""
-    session = Session(
-        region,
-        dim=problem.dim,
-        n=problem.n,
-        method=FrankWolfe("pairwise" if convex else "away", LineSearch(0.1)),
-        x0=x0,
-        max_iter=max_iter,
-        gap_tol=tol / 2,
-        gradient=problem.gradient,
-        objective=problem.value,
-        diagnose=0,
-    )
-    session.ask()
-    return session.x
+def _active_sets(problem: Any, region: Any, x0: Array, tol: float, max_iter: int, convex: bool) -> Array:
+    """Frank-Wolfe with an active set, to the point whose own gap is at most tol."""
+    method = FrankWolfe("pairwise" if convex else "away", LineSearch(0.1))
+    task = Task(region, problem.dim, problem.n, gradient=problem.gradient)
+    state, rng = method.init(task, x0), np.random.default_rng(0)
+    for _ in range(max_iter):
+        try:
+            next(method.step(task, state, rng))
+        except StopIteration as end:
+            after, info = end.value
+        if info["gap"] <= tol:
+            break
+        state = after
+    return state.x
 
 
 def _accelerated(problem: Any, region: Any, x0: Array, tol: float, max_iter: int, convex: bool) -> Array:

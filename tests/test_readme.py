@@ -1,0 +1,20 @@
+"""The README's examples run as they stand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import zofw
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_examples(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    scope: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL):
+        exec(compile(block, str(README), "exec"), scope)
+    assert "The next iteration would exceed the budget" in capsys.readouterr().out
+    assert scope["result"].nfev <= 3_000_000 and (tmp_path / "run.npz").exists()
+    assert zofw.L1Ball(10.0).contains(scope["result"].x)
