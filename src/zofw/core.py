@@ -285,13 +285,6 @@ class OutOfBudget(Exception):
     """Thrown into an open iteration whose next query the budget cannot pay; catch it to end with what is known."""
 
 
-@runtime_checkable
-class ConvexSet(Protocol):
-    """The one thing a set must do: minimise ⟨g, s⟩ over its points s."""
-
-    def lmo(self, g: Array) -> Array: ...
-
-
 @dataclass
 class Task:
     """What an algorithm may know of its problem: the set, the sizes, the budget. Never the objective."""
@@ -305,11 +298,15 @@ class Task:
     value: Callable[[Array], float] | None = None
     lmos: int = field(default=0, compare=False)
 
-    def lmo(self, g: Array) -> Atom:
-        """A minimiser of ⟨g, s⟩ over the set, counted."""
+    def lmo(self, g: Array, warm: Atom | None = None) -> Atom:
+        """A minimiser of ⟨g, s⟩ over the set, counted; ``warm``, an earlier atom, saves an iterative oracle work."""
         self.lmos += 1
-        oracle = getattr(self.set, "atom", None) or self.set.lmo
-        return as_atom(oracle(g))
+        return as_atom(self.set.atom(g) if warm is None else self.set.atom(g, warm))
+
+    @property
+    def can_project(self) -> bool:
+        """Whether the set has a Euclidean projection."""
+        return hasattr(self.set, "project")
 
     def project(self, x: Array) -> Array:
         """The Euclidean projection on the set."""

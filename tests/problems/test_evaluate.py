@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 
 import numpy as np
@@ -13,6 +14,7 @@ from zofw.directions import Explicit, Gaussian, basis
 from zofw.problems import BlackBox, Logistic, evaluate
 from zofw.problems.evaluate import Sums, assemble, checked, tile_sums, tiles
 
+ROOM = importlib.import_module("zofw.problems.evaluate")  # the package exports a function of that name
 DIM, N = 6, 23
 DRAW = Gaussian().draw(np.random.default_rng(0), DIM, 9)
 CENTRES = np.random.default_rng(1).normal(size=(N, DIM))
@@ -88,8 +90,8 @@ def answer_by_hand(query):
 @pytest.mark.parametrize(("components", "values"), [(8192, 1 << 22), (1, 2), (4, 12), (5, 60), (8192, 40)])
 @pytest.mark.parametrize("kind", [Counting, Pairs])
 def test_an_answer_is_the_definition_and_costs_what_it_says(query, components, values, kind, monkeypatch):
-    monkeypatch.setattr("zofw.problems.evaluate.TILE_COMPONENTS", components)
-    monkeypatch.setattr("zofw.problems.evaluate.TILE_VALUES", values)
+    monkeypatch.setattr(ROOM, "TILE_COMPONENTS", components)
+    monkeypatch.setattr(ROOM, "TILE_VALUES", values)
     problem = kind()
     answer = evaluate(problem, query)
     expected, variance = answer_by_hand(query)
@@ -103,7 +105,7 @@ def test_an_answer_is_the_definition_and_costs_what_it_says(query, components, v
 
 
 def test_every_point_and_component_is_paid_once(monkeypatch):
-    monkeypatch.setattr("zofw.problems.evaluate.TILE_VALUES", 24)
+    monkeypatch.setattr(ROOM, "TILE_VALUES", 24)
     problem = Counting()
     query = Query(np.zeros(DIM), Batch(N), basis(DIM), 1.0, Stencil.QUADRATIC)
     evaluate(problem, query)
@@ -113,8 +115,8 @@ def test_every_point_and_component_is_paid_once(monkeypatch):
 
 @pytest.mark.parametrize("query", list(questions()), ids=lambda q: f"{q.stencil.value}-{len(q.batch)}-{q.variance}-{q.paired}")
 def test_tiles_partition_the_query(query, monkeypatch):
-    monkeypatch.setattr("zofw.problems.evaluate.TILE_COMPONENTS", 4)
-    monkeypatch.setattr("zofw.problems.evaluate.TILE_VALUES", 16)
+    monkeypatch.setattr(ROOM, "TILE_COMPONENTS", 4)
+    monkeypatch.setattr(ROOM, "TILE_VALUES", 16)
     covered = np.zeros((query.width, len(query.batch)))
     for tile in tiles(Counting(), query):
         for column in query.tile_columns(tile):
@@ -126,8 +128,8 @@ def test_tiles_partition_the_query(query, monkeypatch):
 
 
 def test_the_order_in_which_tiles_come_back_does_not_matter(monkeypatch):
-    monkeypatch.setattr("zofw.problems.evaluate.TILE_COMPONENTS", 4)
-    monkeypatch.setattr("zofw.problems.evaluate.TILE_VALUES", 16)
+    monkeypatch.setattr(ROOM, "TILE_COMPONENTS", 4)
+    monkeypatch.setattr(ROOM, "TILE_VALUES", 16)
     problem = Counting()
     query = Query(np.ones(DIM), Batch(N), DRAW, 0.1, Stencil.CENTRAL, variance=True)
     parts = tiles(problem, query)
@@ -157,7 +159,7 @@ def test_a_variance_without_squares_is_refused():
 def test_a_structured_problem_gives_tiles_with_all_directions(monkeypatch):
     problem = Logistic(CENTRES, np.ones(N))
     query = Query(np.ones(DIM), Batch(N), DRAW, 0.1, Stencil.CENTRAL)
-    monkeypatch.setattr("zofw.problems.evaluate.TILE_COMPONENTS", 10)
+    monkeypatch.setattr(ROOM, "TILE_COMPONENTS", 10)
     assert [(t.left, t.right, t.top, t.bottom) for t in tiles(problem, query)] == [
         (0, 9, 0, 10), (0, 9, 10, 20), (0, 9, 20, 23)
     ]  # fmt: skip

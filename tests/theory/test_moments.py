@@ -81,6 +81,7 @@ def test_contraction_of_one_refresh(drawn: tuple[str, Any, list[Directions]]) ->
             for U in matrices
         ]
 
+    assert refine_step(law, matrices[0]) == pytest.approx(FIRST[name] / SECOND[name])
     best = left_over(1.0)
     close(best, expected)
     for factor in (0.6, 1.4):

@@ -26,6 +26,7 @@ import numpy as np
 from zofw.algorithms import settings
 from zofw.algorithms.acc_szofw import (
     ESTIMATORS,
+    AccSZOFW,
     Estimator,
     ask,
     momentum,
@@ -69,16 +70,6 @@ class AccSZOFWStar:
 
     name: ClassVar[str] = "acc-szofw-star"
 
-    @dataclass(frozen=True)
-    class State:
-        """z_t, which is reported as x; the paper's x_t, here ``lead``; z_{t−1} and v_{t−1}."""
-
-        t: int
-        x: Array
-        lead: Array
-        before: Array
-        v: Array | None = None
-
     @classmethod
     def paper(
         cls, dim: int, iterations: int, *, estimator: Estimator = "cooge", batch_size: int = 1, **other: Any
@@ -100,10 +91,10 @@ class AccSZOFWStar:
         settings.step_sizes(as_schedule(self.step_size))
         settings.radii(as_schedule(self.radius))
 
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0, x0, x0)
+    def init(self, task: Task, x0: Array) -> AccSZOFW.State:
+        return AccSZOFW.State(0, x0, x0, x0)
 
-    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+    def step(self, task: Task, state: AccSZOFW.State, rng: np.random.Generator) -> Step:
         t, x, z, v = state.t, state.lead, state.x, state.v
         eta, rho, mu = (
             as_schedule(schedule)(t) for schedule in (self.step_size, self.averaging, self.radius)
@@ -115,4 +106,4 @@ class AccSZOFWStar:
         v = fresh(U, c[0], scale) if v is None else storm(v, U, c[0], c[1], scale, rho)
         w = task.lmo(v)
         x_next, z_next = momentum(w, x, z, eta, t)
-        return self.State(t + 1, z_next, x_next, z, v), {"gap": float(v @ z) - w.dot(v), "gamma": eta}
+        return AccSZOFW.State(t + 1, z_next, x_next, z, v), {"gap": float(v @ z) - w.dot(v), "gamma": eta}

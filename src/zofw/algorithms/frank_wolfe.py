@@ -152,33 +152,28 @@ class FrankWolfe:
         s = task.lmo(g)
         gap = float(g @ x) - s.dot(g)
         if self.variant == "vanilla":
-            gamma, d = self._gamma(gradient, t, x, g, s.dense() - x, 1.0)
+            gamma = self._gamma(gradient, t, x, g, d := s.dense() - x, 1.0)
             return self.State(t + 1, x + gamma * d, atoms, w), {"gap": gap, "gamma": gamma}
         heights = np.array([a.dot(g) for a in atoms])
         i = int(np.argmax(heights))
         if self.variant == "pairwise":
-            gamma, d = self._gamma(gradient, t, x, g, s.dense() - atoms[i].dense(), most := float(w[i]))
-            keep, gain, loss = 1.0, gamma, gamma
+            d, most, growth = s.dense() - atoms[i].dense(), float(w[i]), 0
         elif len(atoms) == 1 or gap >= heights[i] - float(g @ x):
-            gamma, d = self._gamma(gradient, t, x, g, s.dense() - x, most := 1.0)
-            keep, gain, loss = 1.0 - gamma, gamma, 0.0
+            d, most, growth = s.dense() - x, 1.0, -1
         else:
-            gamma, d = self._gamma(
-                gradient, t, x, g, x - atoms[i].dense(), most := float(w[i] / (1.0 - w[i]))
-            )
-            keep, gain, loss = 1.0 + gamma, 0.0, gamma
-        w = keep * w
-        w[i] = 0.0 if loss and gamma == most else w[i] - loss
-        atoms, w = _with(atoms, w, s, gain, heights == s.dot(g))
+            d, most, growth = x - atoms[i].dense(), float(w[i] / (1.0 - w[i])), 1
+        gamma = self._gamma(gradient, t, x, g, d, most)
+        w = (1.0 + growth * gamma) * w
+        if growth >= 0:
+            w[i] = 0.0 if gamma == most else w[i] - gamma
+        atoms, w = _with(atoms, w, s, gamma if growth <= 0 else 0.0, heights == s.dot(g))
         x = _combine(atoms, w) if (t + 1) % REFORM == 0 else x + gamma * d
         return self.State(t + 1, x, atoms, w), {"gap": gap, "gamma": gamma, "active": float(len(atoms))}
 
-    def _gamma(
-        self, gradient: Gradient, t: int, x: Array, g: Array, d: Array, most: float
-    ) -> tuple[float, Array]:
-        """The step along d, 0 where rounding has left no descent, and d."""
+    def _gamma(self, gradient: Gradient, t: int, x: Array, g: Array, d: Array, most: float) -> float:
+        """The step along d, 0 where rounding has left no descent."""
         slope = float(g @ d)
-        return (self.step_rule(gradient, t, x, d, slope, most) if slope < 0.0 else 0.0), d
+        return self.step_rule(gradient, t, x, d, slope, most) if slope < 0.0 else 0.0
 
 
 def _gradient(task: Task) -> Gradient:

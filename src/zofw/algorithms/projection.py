@@ -9,16 +9,14 @@ import numpy as np
 from zofw.algorithms import settings
 from zofw.core import Array, Info, Stencil, Task
 from zofw.schedules import as_schedule
-from zofw.sets import SETS, can_project
 
 
 def check_projected(method: Any, task: Task) -> None:
     """Refuse a set without a Euclidean projection, and the bad settings that such methods have in common."""
-    if not can_project(task.set):
-        able = ", ".join(name for name, kind in SETS.items() if can_project(kind))
+    if not task.can_project:
         raise ValueError(
-            f"{method.name} projects every iterate, and {task.set!r} has no project(x). Sets that can: {able}; on any "
-            "other take a Frank-Wolfe method, which needs the LMO alone."
+            f"{method.name} projects every iterate, and {task.set!r} has no project(x). Balls, boxes, simplices and their "
+            "products can; on any other set take a Frank-Wolfe method, which needs the LMO alone."
         )
     settings.whole("batch_size", method.batch_size)
     settings.whole("directions", method.directions)

@@ -91,10 +91,10 @@ def welsch(t: Array) -> Array:
 
 
 def _apply(name: str, formula: Callable[[Any], Any], t: Array) -> Array:
-    if kernels.wanted(t.size):
-        compiled: Callable[..., Array] = getattr(kernels.load("compiled_losses"), name)
-        return compiled(t, out=t)
     flat = t.reshape(-1)
+    if kernels.wanted(t.size):
+        getattr(kernels.load("compiled_losses"), name)(flat)
+        return t
     for start, stop in blocks(flat.size, CHUNK):
         flat[start:stop] = formula(flat[start:stop])
     return t
