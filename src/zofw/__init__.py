@@ -40,7 +40,7 @@ from zofw.algorithms import methods as _methods
 from zofw.core import Answer, Batch, EvaluationError, Purpose, Query, Stencil
 from zofw.directions import Coordinate, Explicit, Gaussian, Orthogonal, Rademacher, Sphere
 from zofw.directions import laws as _laws
-from zofw.run import BudgetError, FileError, Session, Status, Trace, minimize
+from zofw.run import BudgetError, FileError, Session, Status, Trace, minimize, reference
 from zofw.sets import (
     SETS,
     Birkhoff,
@@ -150,5 +150,6 @@ __all__ = [
     "methods",
     "minimize",
     "problems",
+    "reference",
     "sets",
 ]

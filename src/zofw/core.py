@@ -104,6 +104,7 @@ class Directions(Protocol):
 
     def product(self, Z: Any) -> Array:
         """Z U for a sparse or dense Z of shape (m, d): dense (m, b)."""
+
     def __matmul__(self, c: Array, /) -> Array: ...
     @property
     def T(self) -> Transposed: ...

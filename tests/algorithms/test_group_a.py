@@ -212,13 +212,13 @@ def test_first_iterations_equal_the_paper(name: str, where: str) -> None:
 
 
 def test_both_branches_and_both_phases_were_compared() -> None:
-    draws = [zofw_draw(t) for t in range(T)]
+    draws = [refresh_coin(t) for t in range(T)]
     assert any(draws) and not all(draws)
     theorem = CASES["zsfw-dvr theorem 1"].method.step_size
     assert theorem(0) == theorem(T // 2 - 1) > theorem(T - 1)
 
 
-def zofw_draw(t: int) -> bool:
+def refresh_coin(t: int) -> bool:
     """The refresh coin of iteration t in the comparison above."""
     rng = paper.World(logistic(), N, D, (11,)).rng(t)
     Gaussian().draw(rng, D, 5)
@@ -386,7 +386,7 @@ def test_settings_survive_pickle_and_repr(case: Case) -> None:
         (ZSFWDVR(step_size=1.5), "step_size"),
         (ZSFWDVR(batch_size=0), "batch_size"),
         (ZSFWDVR(radius=-1.0), "radius"),
-        (ZSFWDVR(initial="nothing"), "initial"),  # type: ignore[arg-type]
+        (ZSFWDVR(initial="nothing"), "initial"),
         (ZSFWDVR(stencil=Stencil.VALUE), "stencil"),
         (ZOFW(step_size=Power(2.0, 1.0)), "step_size"),
         (ZOSFW(directions=0), "directions"),
@@ -394,12 +394,12 @@ def test_settings_survive_pickle_and_repr(case: Case) -> None:
         (ZOSFW(averaging=2.0), "averaging"),
         (ZOSFWNonconvex(step_size=1.1), "step_size"),
         (ZOSFWNonconvex(batch_size=0), "batch_size"),
-        (AccSZOFW("gauss"), "estimator"),  # type: ignore[arg-type]
+        (AccSZOFW("gauss"), "estimator"),
         (AccSZOFW(epoch=0), "epoch"),
         (AccSZOFW(epoch_batch=-3), "epoch_batch"),
         (AccSZOFW(batch_size=-2), "batch_size"),
         (AccSZOFW(step_size=0.0), "step_size"),
-        (AccSZOFWStar("gauss"), "estimator"),  # type: ignore[arg-type]
+        (AccSZOFWStar("gauss"), "estimator"),
         (AccSZOFWStar(batch_size=0), "batch_size"),
         (AccSZOFWStar(averaging=0.0), "averaging"),
         (ZSCG(batch_size=0), "batch_size"),
@@ -411,7 +411,7 @@ def test_settings_survive_pickle_and_repr(case: Case) -> None:
         (FWBlack(momentum=1.0), "momentum"),
         (FWBlack(directions=0), "directions"),
         (FWBlack(step_size=2.0), "step_size"),
-        (FWBlack(initial="code"), "initial"),  # type: ignore[arg-type]
+        (FWBlack(initial="code"), "initial"),
     ],
 )
 def test_bad_settings_are_refused_with_a_sentence(method: Any, word: str) -> None:
@@ -423,9 +423,9 @@ def test_bad_settings_are_refused_with_a_sentence(method: Any, word: str) -> Non
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: ZOSFW.paper("spsa", D),  # type: ignore[arg-type]
+        lambda: ZOSFW.paper("spsa", D),
         lambda: ZOSFW.paper("i-rdsa", D, directions=0),
-        lambda: FWBlack.paper(D, option="III"),  # type: ignore[arg-type]
+        lambda: FWBlack.paper(D, option="III"),
     ],
 )
 def test_paper_constructors_refuse_unknown_words(build: Callable[[], Any]) -> None:

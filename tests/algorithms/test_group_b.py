@@ -424,7 +424,7 @@ def test_bad_settings_are_refused(method: Any, sentence: str) -> None:
 
 @pytest.mark.parametrize("method", [ZOPSGD(), ZOSVRG(), ZPDVR(), SPSA()])
 def test_a_set_without_projection_is_refused(method: Any) -> None:
-    with pytest.raises(ValueError, match=r"Birkhoff.*has no project.*Balls, boxes, simplices"):
+    with pytest.raises(ValueError, match=r"Birkhoff.*has no project.*balls, boxes, simplices"):
         as_algorithm(method, Task(zofw.Birkhoff(3), 9, N))
 
 

@@ -1,4 +1,4 @@
-"""The papers' boxes once more: dense, one direction and one component at a time, by nobody who has read the library.
+"""The papers' boxes once more: dense, one direction and one component at a time, sharing no code with the library.
 
 Every transcription is a generator that yields the reported point after each iteration. It takes its random numbers from
 the generators the session derives from (seed, t), in the order in which the library draws them; nothing else is shared.

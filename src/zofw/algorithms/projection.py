@@ -15,8 +15,8 @@ def check_projected(method: Any, task: Task) -> None:
     """Refuse a set without a Euclidean projection, and the bad settings that such methods have in common."""
     if not task.can_project:
         raise ValueError(
-            f"{method.name} projects every iterate, and {task.set!r} has no project(x). Balls, boxes, simplices and their "
-            "products can; on any other set take a Frank-Wolfe method, which needs the LMO alone."
+            f"{method.name} projects every iterate, and {task.set!r} has no project(x). ℓ1, ℓ2 and ℓ∞ balls, "
+            "boxes, simplices and their products can; on any other set take a Frank-Wolfe method, which needs the LMO alone."
         )
     settings.whole("batch_size", method.batch_size)
     settings.whole("directions", method.directions)

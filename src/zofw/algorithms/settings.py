@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from numbers import Integral
 from typing import Any, TypeVar
+
+import numpy as np
 
 from zofw.schedules import Schedule
 
@@ -12,21 +15,21 @@ AUTO: Any = None  # a setting that ``resolve`` derives from the task
 A = TypeVar("A")
 
 
-def whole(name: str, value: int, least: int = 1) -> None:
+def whole(name: str, value: Any, least: int = 1) -> None:
     """A whole number of at least ``least``."""
-    if isinstance(value, bool) or int(value) != value or value < least:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} should be a whole number of at least {least}; got {value!r}.")
 
 
-def fraction(name: str, value: float) -> None:
+def fraction(name: str, value: Any) -> None:
     """A number in (0, 1]."""
-    if not 0.0 < value <= 1.0:
+    if not isinstance(value, (int, float, np.number)) or not 0.0 < value <= 1.0:
         raise ValueError(f"{name} should lie in (0, 1]; got {value!r}.")
 
 
-def positive(name: str, value: float) -> None:
+def positive(name: str, value: Any) -> None:
     """A finite number above 0."""
-    if not 0.0 < value < float("inf"):
+    if not isinstance(value, (int, float, np.number)) or not 0.0 < value < float("inf"):
         raise ValueError(f"{name} should be a positive number; got {value!r}.")
 
 
