@@ -89,3 +89,33 @@ class ZOFW:
         gamma = 2.0 / (self.t + 2.0)
         self.x = self.x + gamma * (l1_vertex(g, self.radius) - self.x)
         self.t += 1
+
+
+class AccSZOFW:
+    """Accelerated SPIDER Frank-Wolfe with coordinate differences: a full estimate every q iterations."""
+
+    def __init__(self, A, loss, *, epoch, mu, eta, radius, seed=0):
+        self.A, self.loss, self.q, self.mu, self.eta, self.radius = A, loss, epoch, mu, eta, radius
+        self.n, self.d = A.shape
+        self.rng = np.random.default_rng(seed)
+        self.x = self.z = self.before = np.zeros(self.d)
+        self.t = 0
+
+    def step(self):
+        """One iteration; a coordinate moves a margin by μ times an entry of the matrix."""
+        if self.t % self.q == 0:
+            self.v = np.empty(self.d)
+            margins = self.A @ self.z
+            for j in range(self.d):
+                self.v[j] = central(self.loss, margins, self.A[:, [j]].toarray(), self.mu)[0]
+        else:
+            A = self.A[self.rng.integers(self.n, size=self.q)]
+            along = A.toarray()
+            new = central(self.loss, A @ self.z, along, self.mu)
+            self.v = self.v + new - central(self.loss, A @ self.before, along, self.mu)
+        w, t = l1_vertex(self.v, self.radius), self.t
+        self.before = self.z
+        self.x = self.x + min(1.0, (1 + 1 / ((t + 1) * (t + 2))) * self.eta) * (w - self.x)
+        y = self.z + self.eta * (w - self.z)
+        self.z = (1 - 1 / (t + 2)) * y + self.x / (t + 2)
+        self.t += 1

@@ -40,7 +40,20 @@ from zofw.algorithms import methods as _methods
 from zofw.core import Answer, Batch, EvaluationError, Purpose, Query, Stencil
 from zofw.directions import Coordinate, Explicit, Gaussian, Orthogonal, Rademacher, Sphere
 from zofw.directions import laws as _laws
-from zofw.run import BudgetError, FileError, Session, Status, Trace, minimize, reference
+from zofw.run import (
+    BudgetError,
+    ExecutorError,
+    FileError,
+    LockedError,
+    Retry,
+    Session,
+    Status,
+    StorageError,
+    Trace,
+    minimize,
+    reference,
+    resume,
+)
 from zofw.sets import (
     SETS,
     Birkhoff,
@@ -116,6 +129,7 @@ __all__ = [
     "ConvexHull",
     "Coordinate",
     "EvaluationError",
+    "ExecutorError",
     "Explicit",
     "FWBlack",
     "FileError",
@@ -126,6 +140,7 @@ __all__ = [
     "L1Ball",
     "L2Ball",
     "LinfBall",
+    "LockedError",
     "LpBall",
     "NuclearBall",
     "Orthogonal",
@@ -135,6 +150,7 @@ __all__ = [
     "Query",
     "Rademacher",
     "Result",
+    "Retry",
     "SahuKar",
     "Session",
     "Simplex",
@@ -143,6 +159,7 @@ __all__ = [
     "Status",
     "Stencil",
     "StochasticJAGUAR",
+    "StorageError",
     "Trace",
     "ZOSFWNonconvex",
     "check_set",
@@ -151,5 +168,6 @@ __all__ = [
     "minimize",
     "problems",
     "reference",
+    "resume",
     "sets",
 ]

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from zofw import kernels
 from zofw.directions import words
 from zofw.kernels import plain, threads
+from zofw.kernels.rows import Rows
 
 compiled = pytest.importorskip("zofw.kernels.compiled", reason="numba is not installed")
 
@@ -48,7 +49,7 @@ def operations(source, key, dim, count, seed):
         "combine": source.combine(key, dim, rng.standard_normal(count)),
         "project": source.project(key, rng.standard_normal(dim), count),
         "squares": source.squares(key, dim, count),
-        "product": source.product(key, sparse(rng, 40, dim), count),
+        "product": source.product(key, Rows.of(sparse(rng, 40, dim)), count),
     }
 
 
@@ -71,7 +72,7 @@ def test_products_are_those_of_the_dense_matrix(kind, source):
     made = source.SOURCES[kind]
     np.testing.assert_allclose(made.combine(key, dim, c), U @ c, rtol=0, atol=1e-11)
     np.testing.assert_allclose(made.project(key, g, count), U.T @ g, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(made.product(key, Z, count), Z @ U, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(made.product(key, Rows.of(Z), count), Z @ U, rtol=0, atol=1e-11)
     np.testing.assert_allclose(made.squares(key, dim, count), (U**2).sum(axis=0), rtol=1e-13)
 
 
@@ -104,10 +105,10 @@ def test_sparse_matrices_with_long_indices_empty_rows_and_no_rows(kind):
     short = sp.csr_array(
         (long.data, long.indices.astype(np.int32), long.indptr.astype(np.int32)), shape=long.shape
     )
-    assert np.array_equal(source.product(1, long, 30), source.product(1, short, 30))
+    assert np.array_equal(source.product(1, Rows.of(long), 30), source.product(1, Rows.of(short), 30))
     empty = sp.csr_array((3, 200))
-    assert np.array_equal(source.product(1, empty, 30), np.zeros((3, 30)))
-    assert source.product(1, sp.csr_array((0, 200)), 30).shape == (0, 30)
+    assert np.array_equal(source.product(1, Rows.of(empty), 30), np.zeros((3, 30)))
+    assert source.product(1, Rows.of(sp.csr_array((0, 200))), 30).shape == (0, 30)
 
 
 @pytest.mark.parametrize("kind", KINDS)

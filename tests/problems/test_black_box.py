@@ -61,7 +61,9 @@ def test_anything_else_is_named(value):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_value_that_is_not_finite_names_its_component_and_point(bad):
     problem = BlackBox(lambda x, i: bad if i == 2 else 1.0, DIM, N)
-    with pytest.raises(EvaluationError, match=rf"returned {bad} for component 2 \(point 0 of the call, of norm 2\)") as caught:
+    with pytest.raises(
+        EvaluationError, match=rf"returned {bad} for component 2 \(point 0 of the call, of norm 2\)"
+    ) as caught:
         evaluate(problem, Query(np.ones(DIM), Batch(N)))
     assert caught.value.component == 2
     np.testing.assert_array_equal(caught.value.point, np.ones(DIM))
@@ -72,7 +74,7 @@ def test_an_exception_is_chained(vectorized):
     def fun(x, i):
         raise KeyError("no such simulation")
 
-    with pytest.raises(EvaluationError, match="The objective raised KeyError.*no such simulation") as caught:
+    with pytest.raises(EvaluationError, match=r"The objective raised KeyError.*no such simulation") as caught:
         evaluate(BlackBox(fun, DIM, N, vectorized), Query(np.ones(DIM), Batch(N)))
     assert isinstance(caught.value.__cause__, KeyError)
     assert caught.value.component == (None if vectorized else 0)
@@ -88,7 +90,9 @@ def test_an_error_can_be_told_where_it_happened():
 def test_a_table_of_the_wrong_shape_is_named(shape):
     problem = BlackBox(lambda X, batch: np.zeros(shape), DIM, N, vectorized=True)
     query = Query(np.ones(DIM), Batch(N), basis(DIM), 0.1, Stencil.CENTRAL)
-    with pytest.raises(EvaluationError, match=rf"8 points and 3 components .* shape \(8, 3\); it returned shape"):
+    with pytest.raises(
+        EvaluationError, match=r"8 points and 3 components .* shape \(8, 3\); it returned shape"
+    ):
         evaluate(problem, query)
 
 
@@ -120,8 +124,29 @@ def test_points_are_read_only(stencil, vectorized):
         ((component, 2.5), ValueError, "dim to be a whole number"),
         ((component, True), ValueError, "dim to be a whole number"),
         ((component, DIM, 0), ValueError, "n to be a whole number of at least 1; got 0"),
+        ((component, DIM, N, False, 5), ValueError, "at_once=5: .* goes with vectorized=True"),
+        ((whole, DIM, N, True, 0), ValueError, "at_once=0: it is a whole number of at least 1"),
     ],
 )
 def test_bad_settings_end_in_a_sentence(arguments, error, sentence):
     with pytest.raises(error, match=sentence):
         BlackBox(*arguments)
+
+
+@pytest.mark.parametrize("at_once", [1, 4, 7, None])
+@pytest.mark.parametrize("variance", [True, False])
+def test_a_vectorised_function_is_asked_for_no_more_than_it_wants(at_once, variance):
+    sizes = []
+
+    def fun(X, batch):
+        sizes.append(len(X) * len(batch))
+        return whole(X, batch)
+
+    query = Query(np.ones((2, DIM)), Batch(N), basis(DIM), 0.1, Stencil.CENTRAL, variance=variance)
+    found = evaluate(BlackBox(fun, DIM, N, True, at_once), query)
+    expected = evaluate(BlackBox(component, DIM, N), query)
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-13)
+    assert sum(sizes) == query.cost
+    assert max(sizes) <= 2 * (at_once or query.cost)  # both sides of one difference go together
+    if variance:
+        np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-9)

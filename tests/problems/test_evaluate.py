@@ -71,13 +71,18 @@ def answer_by_hand(query):
         sides = [x + query.radius * U] + ([x - query.radius * U] if query.stencil.two_sided else [])
         if query.paired:
             owners = batch
-            line = [np.array([quartic(p[None], [i])[0, 0] for p, i in zip(side, owners, strict=True)]) for side in sides]
+            line = [
+                np.array([quartic(p[None], [i])[0, 0] for p, i in zip(side, owners, strict=True)])
+                for side in sides
+            ]
             line += [quartic(x[None], owners)[0]] if query.stencil.has_base else []
             values.append(np.concatenate(line))
             continue
         tables = [quartic(side, batch) for side in sides]
         base = quartic(x[None], batch)
-        line = [table.mean(axis=1) for table in tables] + ([base.mean(axis=1)] if query.stencil.has_base else [])
+        line = [table.mean(axis=1) for table in tables] + (
+            [base.mean(axis=1)] if query.stencil.has_base else []
+        )
         values.append(np.concatenate(line))
         if query.variance:
             ends = (tables[1], 2.0) if query.stencil.two_sided else (base, 1.0)
@@ -86,7 +91,9 @@ def answer_by_hand(query):
     return np.array(values), np.array(variance)
 
 
-@pytest.mark.parametrize("query", list(questions()), ids=lambda q: f"{q.stencil.value}-{len(q.batch)}-{q.variance}-{q.paired}")
+@pytest.mark.parametrize(
+    "query", list(questions()), ids=lambda q: f"{q.stencil.value}-{len(q.batch)}-{q.variance}-{q.paired}"
+)
 @pytest.mark.parametrize(("components", "values"), [(8192, 1 << 22), (1, 2), (4, 12), (5, 60), (8192, 40)])
 @pytest.mark.parametrize("kind", [Counting, Pairs])
 def test_an_answer_is_the_definition_and_costs_what_it_says(query, components, values, kind, monkeypatch):
@@ -113,7 +120,9 @@ def test_every_point_and_component_is_paid_once(monkeypatch):
     assert len(seen) == len(set(seen)) == query.cost
 
 
-@pytest.mark.parametrize("query", list(questions()), ids=lambda q: f"{q.stencil.value}-{len(q.batch)}-{q.variance}-{q.paired}")
+@pytest.mark.parametrize(
+    "query", list(questions()), ids=lambda q: f"{q.stencil.value}-{len(q.batch)}-{q.variance}-{q.paired}"
+)
 def test_tiles_partition_the_query(query, monkeypatch):
     monkeypatch.setattr(ROOM, "TILE_COMPONENTS", 4)
     monkeypatch.setattr(ROOM, "TILE_VALUES", 16)
@@ -174,12 +183,16 @@ def test_pairs_are_checked_too():
         def pairs(self, points, components):
             return np.ones((len(points), 1))
 
-    query = Query(np.ones(DIM), Batch(N, np.array([0, 3, 1, 3, 2, 5, 5, 5, 5])), DRAW, 0.1, Stencil.CENTRAL, paired=True)
+    query = Query(
+        np.ones(DIM), Batch(N, np.array([0, 3, 1, 3, 2, 5, 5, 5, 5])), DRAW, 0.1, Stencil.CENTRAL, paired=True
+    )
     with pytest.raises(EvaluationError, match="returned nan for component 3") as caught:
         evaluate(Wrong(), query)
     assert caught.value.component == 3
     np.testing.assert_array_equal(caught.value.point, query.anchors[0] + 0.1 * DRAW.columns(1, 2)[:, 0])
-    with pytest.raises(EvaluationError, match=r"18 points and a component each .* \(18,\); it returned shape \(18, 1\)"):
+    with pytest.raises(
+        EvaluationError, match=r"18 points and a component each .* \(18,\); it returned shape \(18, 1\)"
+    ):
         evaluate(Flat(), query)
 
 

@@ -26,7 +26,9 @@ def test_values_are_the_definition(diagonal):
     np.testing.assert_allclose(problem.values(points, index), expected, rtol=1e-11)
     every = problem.values(points[:1], np.arange(7))
     assert problem.value(points[0]) == pytest.approx(every.mean(), rel=1e-13)
-    assert evaluate(problem, Query(points[0], Batch(7))).values[0, 0] == pytest.approx(every.mean(), rel=1e-13)
+    assert evaluate(problem, Query(points[0], Batch(7))).values[0, 0] == pytest.approx(
+        every.mean(), rel=1e-13
+    )
     np.testing.assert_allclose(problem.gradient(points[0]), A @ (points[0] - problem.centres.mean(axis=0)))
 
 
@@ -34,7 +36,11 @@ def test_values_are_the_definition(diagonal):
 def test_the_answer_is_known(diagonal):
     problem = random_quadratic(diagonal)
     assert problem.convex
-    assert problem.L == problem.L_hat == pytest.approx(np.linalg.norm(np.diag(problem.A) if diagonal else problem.A, 2))
+    assert (
+        problem.L
+        == problem.L_hat
+        == pytest.approx(np.linalg.norm(np.diag(problem.A) if diagonal else problem.A, 2))
+    )
     np.testing.assert_allclose(problem.gradient(problem.minimiser), 0, atol=1e-12)
     rng = np.random.default_rng(2)
     assert all(problem.value(problem.minimiser + rng.normal(size=5)) > problem.minimum for _ in range(10))

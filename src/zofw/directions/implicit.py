@@ -95,11 +95,13 @@ class Implicit(Operator):
         return self._scaled(self.numbers(self.dim).project(self.key, g, self.count), 0, self.count)
 
     def product(self, Z: Any) -> Array:
-        if not sp.issparse(Z):
-            return touched_product(self, Z)
-        Z = as_csr(Z)
-        numbers = self.numbers(min(Z.nnz, self.dim))
-        return self._scaled(numbers.product(self.key, Z, self.count), 0, self.count)
+        if isinstance(Z, np.ndarray):
+            return dense_product(self, Z)
+        from zofw.kernels.rows import Rows
+
+        rows = Z if isinstance(Z, Rows) else Rows.of(as_csr(Z))
+        numbers = self.numbers(min(rows.nnz, self.dim))
+        return self._scaled(numbers.product(self.key, rows, self.count), 0, self.count)
 
     def _scaled(self, entries: Array, left: int, right: int) -> Array:
         return entries if self._factors is None else entries * self._factors[left:right]
@@ -113,17 +115,18 @@ def as_csr(Z: Any) -> sp.csr_array:
 
 def touched_product(directions: Any, Z: Any) -> Array:
     """Z U from rows of U: all of them in tiles for a dense Z, those of the non-zero columns of a sparse one."""
-    if not sp.issparse(Z):
-        return dense_product(directions, np.atleast_2d(np.asarray(Z, dtype=float)))
+    if isinstance(Z, np.ndarray):
+        return dense_product(directions, Z)
     from zofw.kernels.plain import Entries
+    from zofw.kernels.rows import Rows
 
-    return Entries(lambda _, rows, left, right: directions.block(rows, left, right)).product(
-        0, as_csr(Z), directions.count
-    )
+    entries = Entries(lambda _, rows, left, right: directions.block(rows, left, right))
+    return entries.product(0, Z if isinstance(Z, Rows) else Rows.of(as_csr(Z)), directions.count)
 
 
 def dense_product(directions: Any, Z: Array) -> Array:
     """Z U for a dense Z by the BLAS, tile after tile of rows of U."""
+    Z = np.atleast_2d(np.asarray(Z, dtype=float))
     out = np.zeros((Z.shape[0], directions.count))
     for start, stop in blocks(Z.shape[1], max(1, TILE_ENTRIES // directions.count)):
         out += Z[:, start:stop] @ directions.rows(np.arange(start, stop, dtype=np.int64))

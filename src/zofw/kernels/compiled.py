@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import scipy.sparse as sp
 
 from zofw.core import Array, Indices
 from zofw.directions.words import WORD_BITS
 from zofw.kernels.normals import gather_rows, normal_combine, normal_project, normal_rows, touched_rows
 from zofw.kernels.plain import BYTE_VALUES, TILE_ROWS, WORD_BYTES, Numbers
+from zofw.kernels.rows import Rows
 from zofw.kernels.signs import byte_tables, sign_combine, sign_product, sign_project, sign_rows
 from zofw.kernels.threads import spread
 
@@ -49,14 +49,14 @@ class Normals:
         spread(partial(normal_project, U64(key), g, power, parts), len(parts), 1, 3 * len(g) * count)
         return _in_order(parts)
 
-    def product(self, key: int, Z: sp.csr_array, count: int) -> Array:
+    def product(self, key: int, Z: Rows, count: int) -> Array:
         where = np.empty(Z.shape[1], dtype=np.int64)
-        rows = touched_rows(Z.indices, where)
+        rows = touched_rows(Z.indices, Z.starts, Z.ends, where)
         out = np.empty((Z.shape[0], count))
         width = min(BLOCK_COLUMNS, max(4, BUFFER_ENTRIES // max(1, len(rows)) // 2 * 2))
         for left in range(0, count, width):
             table = self.block(key, rows, left, min(count, left + width))
-            task = partial(gather_rows, Z.data, Z.indices, Z.indptr, where, table, left, out)
+            task = partial(gather_rows, Z.data, Z.indices, Z.starts, Z.ends, where, table, left, out)
             spread(task, Z.shape[0], PIECE_LINES, Z.nnz * table.shape[1] // 2)
         return out
 
@@ -90,9 +90,9 @@ class Signs:
     def squares(self, key: int, dim: int, count: int) -> Array:
         return np.full(count, float(dim))
 
-    def product(self, key: int, Z: sp.csr_array, count: int) -> Array:
+    def product(self, key: int, Z: Rows, count: int) -> Array:
         out = np.empty((Z.shape[0], count))
-        task = partial(sign_product, U64(key), Z.data, Z.indices, Z.indptr, out)
+        task = partial(sign_product, U64(key), Z.data, Z.indices, Z.starts, Z.ends, out)
         spread(task, Z.shape[0], PIECE_LINES, Z.nnz * count // 5)
         return out
 

@@ -11,8 +11,8 @@ from numba.extending import register_jitable
 from zofw.kernels import losses
 from zofw.kernels.jit import OUT, kernel
 
-for formula in (losses.exp_parts, losses.log1p_unit, losses.logistic_formula, losses.welsch_formula):
-    register_jitable(formula)
+for piece in (losses.exp_parts, losses.exp_minus, losses.log1p_unit, losses.softplus, losses.welsch_formula):
+    register_jitable(piece)
 
 logistic = kernel(void(OUT))(losses.logistic_loop)
 welsch = kernel(void(OUT))(losses.welsch_loop)

@@ -1,9 +1,8 @@
 """Losses of margins, elementwise: polynomials in operations that IEEE 754 rounds exactly.
 
 Each formula is one function that NumPy applies to arrays and numba to numbers, with the same bits either way. Both losses
-are built on e^{−a} = 2^{−k}(1 + r·P(r)) with k = ⌊a·log₂e⌉, r = k·ln 2 − a, |r| ≤ ½ ln 2 and P the Taylor polynomial of
-(eʳ − 1)/r to a remainder below 2⁻⁵²; relative errors stay within a few units in the last place. Polynomials are summed
-in pairs (Estrin), which shortens the chain of operations that wait for each other.
+are built on e^{−a} = 2^{−k}(1 + r·P(r)) with k = ⌊a·log₂e⌉, r = k·ln 2 − a and |r| ≤ ½ ln 2. Polynomials interpolate at
+Chebyshev points and are summed in pairs (Estrin), which shortens the chain of operations that wait for each other.
 """
 
 from __future__ import annotations
@@ -16,51 +15,70 @@ import numpy as np
 from zofw import kernels
 from zofw.core import Array, blocks
 
-CHUNK = 1 << 12  # numbers that NumPy carries through a formula at a time: 32 kB each
-LARGEST = 708.0  # e^{−a} is a normal number up to here, and 0 beyond
+PLAIN_CHUNK = 1 << 12  # numbers that NumPy carries through a formula at a time: 32 kB each
+COMPILED_CHUNK = 1 << 15
+LARGEST = 708.0  # e^{−a} is a normal number up to here; beyond, its value there (3e-308) stands for it
 LOG2E = 1.4426950408889634
 LN2 = 0.6931471805599453
 LN2_HIGH = 0.6931471803691238  # its last 20 bits are zero: k·LN2_HIGH is exact
 LN2_LOW = 1.9082149292705877e-10
-WHOLE = 6755399441055744.0  # 3·2⁵¹: adding it rounds to a whole number, found in the low bits of the sum
-SPLIT = 0.41421356  # √2 − 1
+BIASED = (
+    6755399441055744.0 + 1023.0
+)  # 3·2⁵¹ + 1023: BIASED − a·log₂e has the exponent bits of 2^{−k} as its lowest
+ABOVE = 0.5857864  # ⌊e + ABOVE⌋ = [e > √2 − 1]
+# P(r) = (eʳ − 1)/r on |r| ≤ ½ ln 2, relative error 2.4e-17
+P = (
+    1.0, 0.5000000000000006, 0.1666666666666667, 0.041666666666573066, 0.008333333333326136, 0.001388888893251478,
+    0.00019841269874820627, 2.480150431378554e-05, 2.7557255400206422e-06, 2.7626371065696354e-07,
+    2.5105217004720745e-08,
+)  # fmt: skip
+# Q(s²) = 2 artanh(s)/s on |s| ≤ 0.1717, relative error 2.5e-18
+Q = (
+    2.0, 0.6666666666666766, 0.39999999999293206, 0.28571428762709467, 0.22222196836007319, 0.18183643672648317,
+    0.15312207324389188, 0.14813061921614032,
+)  # fmt: skip
 
 
 def exp_parts(a: Any) -> Any:
-    """2^{−k} and r·P(r) with e^{−a} = 2^{−k}(1 + r·P(r)), for 0 ≤ a ≤ LARGEST; larger a count as LARGEST."""
+    """2^{−k} and r·P(r) with e^{−a} = 2^{−k}(1 + r·P(r)), for a ≥ 0."""
     a = np.minimum(a, LARGEST)
-    shifted = a * LOG2E + WHOLE
-    k = shifted - WHOLE
+    shifted = BIASED - a * LOG2E
+    k = BIASED - shifted
     r = (k * LN2_HIGH - a) + k * LN2_LOW
     r2 = r * r
     r4 = r2 * r2
-    low = (1.0 + r * (1 / 2)) + r2 * (1 / 6 + r * (1 / 24))
-    middle = (1 / 120 + r * (1 / 720)) + r2 * (1 / 5040 + r * (1 / 40320))
-    high = (1 / 362880 + r * (1 / 3628800)) + r2 * (1 / 39916800 + r * (1 / 479001600))
-    p = (low + r4 * middle) + (r4 * r4) * (high + r4 * (1 / 6227020800))
-    exponent = np.int64(1023) - (np.float64(shifted).view(np.int64) & np.int64(0xFFFF))
-    power = np.int64(exponent << np.int64(52)).view(np.float64)
-    return power, r * p
+    low = (P[0] + r * P[1]) + r2 * (P[2] + r * P[3])
+    middle = (P[4] + r * P[5]) + r2 * (P[6] + r * P[7])
+    high = (P[8] + r * P[9]) + r2 * P[10]
+    power = np.int64(np.float64(shifted).view(np.int64) << np.int64(52)).view(np.float64)
+    return power, r * (low + r4 * (middle + r4 * high))
+
+
+def exp_minus(a: Any) -> Any:
+    """e^{−a} for a ≥ 0."""
+    power, rest = exp_parts(a)
+    return power + power * rest
 
 
 def log1p_unit(e: Any) -> Any:
-    """log(1 + e) for 0 ≤ e ≤ 1: h·ln 2 + 2 artanh s, s = (e − h)/(e + 2 + h), h = [e > √2 − 1], |s| ≤ 0.172."""
-    h = np.float64(e > SPLIT)
+    """log(1 + e) for 0 ≤ e ≤ 1: h·ln 2 + 2 artanh s, s = (e − h)/(e + 2 + h), h = [e > √2 − 1]."""
+    h = np.floor(e + ABOVE)
     s = (e - h) / (e + (2.0 + h))
     q = s * s
     q2 = q * q
-    q4 = q2 * q2
-    low = (2.0 + q * (2 / 3)) + q2 * (2 / 5 + q * (2 / 7))
-    high = (2 / 9 + q * (2 / 11)) + q2 * (2 / 13 + q * (2 / 15))
-    return s * ((low + q4 * high) + (q4 * q4) * (2 / 17 + q * (2 / 19))) + h * LN2
+    low = (Q[0] + q * Q[1]) + q2 * (Q[2] + q * Q[3])
+    high = (Q[4] + q * Q[5]) + q2 * (Q[6] + q * Q[7])
+    return s * (low + (q2 * q2) * high) + h * LN2
+
+
+def softplus(t: Any, e: Any) -> Any:
+    """log(1 + e^{−t}) = max(−t, 0) + log(1 + e) with e = e^{−|t|}."""
+    return np.maximum(-t, 0.0) + log1p_unit(e)
 
 
 def logistic_formula(t: Any) -> Any:
-    """log(1 + e^{−t}) = max(−t, 0) + log(1 + e^{−|t|})."""
-    a = np.abs(t)
-    power, rest = exp_parts(a)
-    e = np.float64(a <= LARGEST) * (power + power * rest)
-    return np.maximum(-t, 0.0) + log1p_unit(e)
+    """log(1 + e^{−t})."""
+    return softplus(t, exp_minus(np.abs(t)))
 
 
 def welsch_formula(t: Any) -> Any:
@@ -70,13 +88,16 @@ def welsch_formula(t: Any) -> Any:
 
 
 def logistic_loop(t: Array) -> None:
-    """The formula over t, number by number."""
+    """log(1 + e^{−t}) over t; in two passes, each short enough for many numbers to be in flight at once."""
+    e = np.empty(t.size)
     for i in range(t.size):
-        t[i] = logistic_formula(t[i])
+        e[i] = exp_minus(np.abs(t[i]))
+    for i in range(t.size):
+        t[i] = softplus(t[i], e[i])
 
 
 def welsch_loop(t: Array) -> None:
-    """The formula over t, number by number."""
+    """1 − e^{−t²} over t."""
     for i in range(t.size):
         t[i] = welsch_formula(t[i])
 
@@ -94,8 +115,10 @@ def welsch(t: Array) -> Array:
 def _apply(name: str, formula: Callable[[Any], Any], t: Array) -> Array:
     flat = t.reshape(-1)
     if kernels.wanted(t.size):
-        getattr(kernels.load("compiled_losses"), name)(flat)
-        return t
-    for start, stop in blocks(flat.size, CHUNK):
-        flat[start:stop] = formula(flat[start:stop])
+        loop = getattr(kernels.load("compiled_losses"), name)
+        for start, stop in blocks(flat.size, COMPILED_CHUNK):
+            loop(flat[start:stop])
+    else:
+        for start, stop in blocks(flat.size, PLAIN_CHUNK):
+            flat[start:stop] = formula(flat[start:stop])
     return t

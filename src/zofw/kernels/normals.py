@@ -105,12 +105,13 @@ def normal_project(key: Any, g: Any, power: int, out: Any, start: int, stop: int
             out[tile, j] = halve(lanes[j], LANES)
 
 
-@kernel(OUT_LONGS(INTS, OUT_LONGS), OUT_LONGS(LONGS, OUT_LONGS))
-def touched_rows(indices: Any, where: Any) -> Any:
+@kernel(OUT_LONGS(INTS, INTS, INTS, OUT_LONGS), OUT_LONGS(LONGS, LONGS, LONGS, OUT_LONGS))
+def touched_rows(indices: Any, starts: Any, ends: Any, where: Any) -> Any:
     """The coordinates that occur, increasing; where[i] becomes the place of i among them."""
     where[:] = 0
-    for p in range(len(indices)):
-        where[indices[p]] = 1
+    for s in range(len(starts)):
+        for p in range(starts[s], ends[s]):
+            where[indices[p]] = 1
     rows = np.empty(where.sum(), np.int64)
     place = 0
     for i in range(len(where)):
@@ -141,17 +142,26 @@ def add_rows(data: Any, indices: Any, begin: int, end: int, where: Any, table: A
 
 
 def _gather(index: Any) -> Any:
-    return void(REALS, index, index, LONGS, TABLE, int64, OUT_TABLE, int64, int64)
+    return void(REALS, index, index, index, LONGS, TABLE, int64, OUT_TABLE, int64, int64)
 
 
 @kernel(_gather(INTS), _gather(LONGS))
 def gather_rows(
-    data: Any, indices: Any, indptr: Any, where: Any, table: Any, left: int, out: Any, start: int, stop: int
+    data: Any,
+    indices: Any,
+    starts: Any,
+    ends: Any,
+    where: Any,
+    table: Any,
+    left: int,
+    out: Any,
+    start: int,
+    stop: int,
 ) -> None:
     """out[start:stop, left:left + width] = Z table, the table holding the touched rows of U."""
     total = np.empty(table.shape[1])
     for s in range(start, stop):
         total[:] = 0.0
-        add_rows(data, indices, indptr[s], indptr[s + 1], where, table, total)
+        add_rows(data, indices, starts[s], ends[s], where, table, total)
         for j in range(len(total)):
             out[s, left + j] = total[j]

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from zofw.core import Array, Indices, blocks
 from zofw.directions import words
 from zofw.directions.implicit import TILE_ENTRIES
+from zofw.kernels.rows import Rows
 
 TILE_ROWS = 4096
 LANES = 64
@@ -48,7 +49,7 @@ class Numbers(Protocol):
     def squares(self, key: int, dim: int, count: int) -> Array:
         """‖u_j‖² for every column."""
 
-    def product(self, key: int, Z: sp.csr_array, count: int) -> Array:
+    def product(self, key: int, Z: Rows, count: int) -> Array:
         """Z U for a sparse Z."""
 
 
@@ -75,9 +76,10 @@ class Entries:
     def squares(self, key: int, dim: int, count: int) -> Array:
         return self._over_rows(key, dim, count, lambda tile, start, stop: tile * tile)
 
-    def product(self, key: int, Z: sp.csr_array, count: int) -> Array:
-        touched, position = np.unique(Z.indices, return_inverse=True)
-        compact = sp.csr_array((Z.data, position, Z.indptr), shape=(Z.shape[0], len(touched)))
+    def product(self, key: int, Z: Rows, count: int) -> Array:
+        rows = Z.csr()
+        touched, position = np.unique(rows.indices, return_inverse=True)
+        compact = sp.csr_array((rows.data, position, rows.indptr), shape=(Z.shape[0], len(touched)))
         out = np.zeros((Z.shape[0], count))
         for left, right in blocks(count, max(1, TILE_ENTRIES // max(1, len(touched)))):
             out[:, left:right] = compact @ self.entries(key, touched.astype(np.int64), left, right)

@@ -117,20 +117,22 @@ def signed(z: Any, flipped: Any, bit: int) -> Any:
 
 
 def _sign_product(index: Any) -> Any:
-    return void(uint64, REALS, index, index, OUT_TABLE, int64, int64)
+    return void(uint64, REALS, index, index, index, OUT_TABLE, int64, int64)
 
 
 @kernel(_sign_product(INTS), _sign_product(LONGS))
-def sign_product(key: Any, data: Any, indices: Any, indptr: Any, out: Any, start: int, stop: int) -> None:
+def sign_product(
+    key: Any, data: Any, indices: Any, starts: Any, ends: Any, out: Any, start: int, stop: int
+) -> None:
     """out[start:stop] = (Z U)[start:stop], four non-zeros to a pass, in their order."""
     total = np.empty(WORD_BITS)
     count = out.shape[1]
     longest = 0
     for s in range(start, stop):
-        longest = max(longest, indptr[s + 1] - indptr[s])
+        longest = max(longest, ends[s] - starts[s])
     streams = np.empty(longest, np.uint64)
     for s in range(start, stop):
-        begin, n = indptr[s], indptr[s + 1] - indptr[s]
+        begin, n = starts[s], ends[s] - starts[s]
         for p in range(n):
             streams[p] = stream(key, indices[begin + p])
         for w in range((count + WORD_BITS - 1) // WORD_BITS):

@@ -7,16 +7,27 @@ bit, and no result depends on the threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from zofw import kernels
 from zofw.core import Array, Indices, blocks
-from zofw.kernels import losses
+from zofw.kernels import losses, series
+from zofw.kernels.rows import Rows
 
 LINES = 32  # rows of a group
+GROUP_LINES = 2048  # rows of a group along coordinates, unless groups of that size would be too many
+GROUP_ENTRIES = 1 << 22  # sums of all groups together
+
+
+class Loss(NamedTuple):
+    """φ, and where its Taylor polynomial may stand for it: steps up to ``reach`` from margins up to ``far``."""
+
+    phi: Callable[[Any], Any]
+    series: Callable[[Any], Any] | None
+    reach: float
+    far: float
 
 
 def half_square(t: Any) -> Any:
@@ -24,20 +35,20 @@ def half_square(t: Any) -> Any:
     return 0.5 * (t * t)
 
 
-FORMULAS: dict[str, Callable[[Any], Any]] = {
-    "logistic": losses.logistic_formula,
-    "welsch": losses.welsch_formula,
-    "half square": half_square,
+LOSSES = {
+    "logistic": Loss(losses.logistic_formula, series.logistic_series, series.LOGISTIC_REACH, np.inf),
+    "welsch": Loss(losses.welsch_formula, series.welsch_series, series.WELSCH_REACH, series.WELSCH_FAR),
+    "half square": Loss(half_square, None, -1.0, -1.0),
 }
 
 
-def stencil_sums(formula: str, t: Array, along: Array, mu: float, two_sided: bool, base: bool) -> Array:
+def stencil_sums(name: str, t: Array, along: Array, mu: float, two_sided: bool, base: bool) -> Array:
     """Σ_i φ(t_i + μp_ij), then Σ_i φ(t_i − μp_ij), then Σ_i φ(t_i), for every row of t.
 
     Parameters
     ----------
-    formula
-        The name of φ.
+    name
+        The loss φ.
     t
         (k, s) margins.
     along
@@ -48,16 +59,85 @@ def stencil_sums(formula: str, t: Array, along: Array, mu: float, two_sided: boo
         Whether the second and the third part are wanted.
     """
     if kernels.wanted(t.size * along.shape[1]):
-        compiled: Array = kernels.load("compiled_stencils").stencil_sums(formula, t, along, mu, two_sided, base)
+        compiled: Array = kernels.load("compiled_stencils").stencil_sums(name, t, along, mu, two_sided, base)
         return compiled
-    phi, b, sides = FORMULAS[formula], along.shape[1], 1 + two_sided
-    out = np.zeros((len(t), sides * b + base))
+    out = np.zeros((len(t), (1 + two_sided) * along.shape[1] + base))
     for top, bottom in blocks(t.shape[1], LINES):
-        step = mu * along[top:bottom]
-        for k, row in enumerate(t):
-            margins = row[top:bottom, None]
-            parts = [margins + step] + [margins - step] * two_sided + [margins] * base
-            out[k] += _one_by_one(phi(np.concatenate(parts, axis=1)))
+        steps = mu * along[top:bottom]
+        for k, margins in enumerate(t[:, top:bottom]):
+            parts = _values(LOSSES[name], margins[:, None], steps, two_sided)
+            parts += [LOSSES[name].phi(margins[:, None])] * base
+            out[k] += _one_by_one(np.concatenate(parts, axis=1))
+    return out
+
+
+def _values(loss: Loss, t: Array, steps: Array, two_sided: bool) -> list[Array]:
+    """φ(t + step) and φ(t − step) for margins (m, 1) and steps (m, b): rows within reach by their polynomial."""
+    sides = [loss.phi(t + steps)] + [loss.phi(t - steps)] * two_sided
+    near = (np.abs(t[:, 0]) <= loss.far) & ~(np.abs(steps) > loss.reach).any(axis=1)
+    if loss.series is None or not near.any():
+        return sides
+    c = loss.series(t[near])
+    d = steps[near]
+    x = d * d
+    even = c[0] + x * (c[2] + x * (c[4] + x * c[6]))
+    odd = d * (c[1] + x * (c[3] + x * c[5]))
+    for side, values in zip(sides, (even + odd, even - odd), strict=False):
+        side[near] = values
+    return sides
+
+
+def coordinate_sums(
+    name: str, rows: Rows, place: Indices | None, width: int, t: Array, mu: float, sides: int
+) -> Array:
+    """Σ_i φ(t_i ± μ a_ij) for every coordinate j, from the non-zeros of A alone; then Σ_i φ(t_i).
+
+    Parameters
+    ----------
+    name
+        The loss φ.
+    rows
+        A.
+    place, width
+        place[j] in [0, width) is where coordinate j goes, −1 for nowhere; None for a whole basis in order.
+    t
+        (k, s) margins.
+    mu
+        The radius, in units of t.
+    sides
+        1 for x + μe_j, 2 for x − μe_j after it.
+    """
+    groups = max(1, GROUP_ENTRIES // (len(t) * sides * width))
+    lines = max(GROUP_LINES, -(-len(rows.starts) // groups))
+    if kernels.wanted(len(t) * sides * (rows.nnz + width)):
+        module = kernels.load("compiled_stencils")
+        compiled: Array = module.coordinate_sums(name, rows, place, width, t, mu, sides, lines)
+        return compiled
+    out = np.zeros((len(t), sides * width + 1))
+    for top, bottom in blocks(len(rows.starts), lines):
+        out += _group_of_coordinates(
+            LOSSES[name], rows.part(top, bottom).csr(), place, width, t[:, top:bottom], mu, sides
+        )
+    changes, totals = out[:, :-1], out[:, -1:]
+    return np.concatenate([totals + changes, totals], axis=1)
+
+
+def _group_of_coordinates(
+    loss: Loss, A: Any, place: Indices | None, width: int, t: Array, mu: float, sides: int
+) -> Array:
+    """Σ_i [φ(t_i ± μ a_ij) − φ(t_i)] for every j, and Σ_i φ(t_i), over one group of rows."""
+    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    column = A.indices if place is None else place[A.indices]
+    inside = column >= 0
+    row, column, steps = row[inside], column[inside], mu * A.data[inside]
+    out = np.empty((len(t), sides * width + 1))
+    for k, margins in enumerate(t):
+        before = loss.phi(margins)
+        values = _values(loss, margins[row][:, None], steps[:, None], sides == 2)
+        for side, after in enumerate(values):
+            change = np.bincount(column, after[:, 0] - before[row], width)
+            out[k, side * width : (side + 1) * width] = change
+        out[k, -1] = _one_by_one(before[:, None])[0]
     return out
 
 
@@ -68,20 +148,9 @@ def _one_by_one(rows: Array) -> Array:
     return total
 
 
-def take_rows(matrix: Any, index: Indices) -> Any:
-    """matrix[index] for a CSR or a dense matrix."""
-    if not sp.issparse(matrix) or not kernels.wanted(16 * len(index)):
-        return matrix[index]
-    taken = sp.csr_array((len(index), matrix.shape[1]))
-    taken.data, taken.indices, taken.indptr = kernels.load("compiled_stencils").take_rows(
-        matrix.data, matrix.indices, matrix.indptr, np.ascontiguousarray(index, dtype=np.int64)
-    )
-    return taken
-
-
-def margins(rows: Any, points: Array) -> Array:
+def margins(rows: Rows, points: Array) -> Array:
     """rows · x for every point (rows of the result): (k, s)."""
-    if not sp.issparse(rows) or not kernels.wanted(len(points) * rows.nnz):
-        return np.ascontiguousarray((rows @ points.T).T)
-    compiled: Array = kernels.load("compiled_stencils").margins(rows, np.ascontiguousarray(points))
-    return compiled
+    if kernels.wanted(len(points) * rows.shape[0]):
+        compiled: Array = kernels.load("compiled_stencils").margins(rows, np.ascontiguousarray(points))
+        return compiled
+    return np.ascontiguousarray((rows.csr() @ points.T).T)

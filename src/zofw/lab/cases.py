@@ -16,8 +16,9 @@ import numpy as np
 
 from zofw import problems
 from zofw.core import Array
-from zofw.data import DataError, datasets, load, locate
+from zofw.data import datasets, load, locate
 from zofw.data.packing import write_atomically
+from zofw.data.store import find
 from zofw.lab.spec import Case, SpecError
 from zofw.problems import mean_value
 from zofw.run.reference import reference
@@ -160,17 +161,15 @@ def _attack(kind: str, split: str = "test", label: int | None = None, images: in
 
 def missing_files(case: Case) -> list[str]:
     """Files of the case's data that are not on this machine."""
-    names = ATTACKS.get(case.problem, (case.data,) if case.data else ())
-    for name in names:
-        if name not in datasets():
-            raise DataError(f"case {case.name!r}: there is no data set {name!r}; there is {', '.join(datasets())}.")
-    split = "test_batch" if case.arguments.get("split", "test") == "test" else ""
-    wanted = [(path, place) for name in names for path, place in locate(name).items()]
-    if case.problem == "cifar-attack":
-        weights = [place for path, place in wanted if path.startswith("weights/")]
-        wanted = [(path, place) for path, place in wanted if split in path]
-        return [path for path, place in wanted if place is None] + ([] if any(weights) else ["weights/resnet20"])
-    return [path for path, place in wanted if place is None]
+    if case.problem in ATTACKS:
+        name, weights = ATTACKS[case.problem]
+        parts, found = datasets()[name].part(case.arguments.get("split"), default="test"), locate(weights)
+        absent = [] if any(found.values()) else list(found)[:1]
+    elif case.data in datasets():
+        parts, absent = datasets()[str(case.data)].part(None), []
+    else:
+        return []
+    return absent + [file.path for file in parts.files if find(file) is None]
 
 
 def optimum(case: Case, built: Built, path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zofw.algorithms import methods
+from zofw.algorithms import as_algorithm, methods
 from zofw.core import Stencil, Task
 from zofw.directions import laws
 from zofw.lab.spec import SCHEDULES, Method, SpecError
@@ -21,16 +21,16 @@ __all__ = ["Tuned", "all_methods", "build", "zeroth_order"]
 Names = Mapping[str, Callable[[], float]]
 
 REFERENCE = re.compile(r"=(?:(\d+(?:\.\d+)?(?:e[+-]?\d+)?)([*/]))?([A-Za-z_]\w*)")
-PROJECTED = ("spsa", "zo-psgd", "zo-svrg", "zpdvr")
+MADE_FOR_L_1 = ("spsa", "zo-psgd", "zo-svrg", "zpdvr")  # their default steps want to be divided by L
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """min(cap, factor · schedule(t)): a published schedule times a tuned learning rate."""
+    """min(cap, factor · schedule(t)): a published schedule times a learning rate, capped where steps beyond 1 leave the set."""
 
     schedule: Schedule
     factor: float
-    cap: float = 1.0
+    cap: float = math.inf
 
     def __call__(self, t: int) -> float:
         return min(self.cap, self.factor * self.schedule(t))
@@ -78,13 +78,21 @@ def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:
         made = make(**given)
     except TypeError as error:
         raise SpecError(f"{method.label}: the settings of {method.name} do not fit: {error}.") from error
-    projected = method.name in PROJECTED
-    factor = (1.0 if lr is None else lr) / (_smoothness(names) if projected and method.derived else 1.0)
-    if factor == 1.0 or "=lr" in map(str, method.settings.values()) or not hasattr(made, "step_size"):
+    unit = _smoothness(names) if method.derived and method.name in MADE_FOR_L_1 else 1.0
+    factor = (1.0 if lr is None else lr) / unit
+    if factor == 1.0 or not hasattr(made, "step_size") or _refers_to_lr(method):
         return made
     resolved = made.resolve(task)[0] if hasattr(made, "resolve") else made
-    step = Tuned(as_schedule(resolved.step_size), factor, math.inf if projected else 1.0)
-    return dataclasses.replace(made, step_size=step)
+    free = dataclasses.replace(made, step_size=Tuned(as_schedule(resolved.step_size), factor, math.inf))
+    try:
+        as_algorithm(free, task)
+    except ValueError:
+        return dataclasses.replace(made, step_size=dataclasses.replace(free.step_size, cap=1.0))
+    return free
+
+
+def _refers_to_lr(method: Method) -> bool:
+    return bool(re.search(r"=[^,]*\blr\b", repr(method.settings)))
 
 
 def _derived(cls: type[Any], names: Names) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Case", "Claim", "Experiment", "Method", "SpecError", "Tuning", "parse", "read"]
+__all__ = ["Case", "Claim", "Experiment", "Method", "SpecError", "Tuning", "parse", "read", "revive"]
 
 KINDS = ("curves", "costs")
 MEASURES = ("gap", "objective", "success-rate")
@@ -117,6 +117,7 @@ class Experiment:
     methods: tuple[Method, ...]
     tuning: Tuning | None
     diagnose: int
+    max_time: float
     others: bool
     claims: tuple[Claim, ...]
     costs: Mapping[str, Any]
@@ -130,10 +131,35 @@ class Experiment:
             del content[name]
         return fingerprint(content)
 
+    def document(self) -> dict[str, Any]:
+        """As plain values, from which :func:`revive` makes it again."""
+        return dataclasses.asdict(self)
+
+
+def revive(document: Mapping[str, Any]) -> Experiment:
+    """The experiment that :meth:`Experiment.document` wrote."""
+    try:
+        tuning = document["tuning"]
+        made = {
+            **document,
+            "max_time": math.inf if document["max_time"] is None else document["max_time"],
+            "seeds": tuple(document["seeds"]),
+            "cases": tuple(Case(**case) for case in document["cases"]),
+            "methods": tuple(Method(**{**m, "grid": tuple(m["grid"])}) for m in document["methods"]),
+            "tuning": tuning and Tuning(tuple(tuning["seeds"]), tuple(tuning["grid"]), tuning["share"]),
+            "claims": tuple(
+                Claim(**{**claim, "cases": tuple(claim["cases"]), "against": tuple(claim["against"])})
+                for claim in document["claims"]
+            ),
+        }
+        return Experiment(**made)
+    except (KeyError, TypeError) as error:
+        raise SpecError(f"This is not a stored experiment: {error!r}.") from error
+
 
 def fingerprint(content: Any) -> str:
     """sha256 of a plain value, in canonical JSON."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=float).encode()).hexdigest()[:16]
 
 
 def read(path: str | Path, profile: str | None = None) -> Experiment:
@@ -180,6 +206,7 @@ def parse(text: str, profile: str | None = None, *, where: str = "the text", fol
         methods=_methods(top, chosen),
         tuning=_tuning(top, chosen),
         diagnose=_either(chosen, top, "diagnose", 20),
+        max_time=_either(chosen, top, "max_time", math.inf),
         others=_either(chosen, top, "others", False),
         claims=_claims(top),
         costs=chosen.take("costs", dict, {}),

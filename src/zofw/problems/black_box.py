@@ -28,6 +28,9 @@ class BlackBox:
         Number of components.
     vectorized
         Whether ``fun`` takes many points and many components in one call.
+    at_once
+        For a vectorised ``fun``, about how many evaluations it is asked for in one call at most: the grain in which work
+        is spread over workers, repeated after an error, and kept by a checkpoint. By default as many as memory allows.
 
     Notes
     -----
@@ -48,6 +51,7 @@ class BlackBox:
     dim: int
     n: int = 1
     vectorized: bool = False
+    at_once: int | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.fun):
@@ -56,6 +60,10 @@ class BlackBox:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"BlackBox needs {name} to be a whole number of at least 1; got {value!r}.")
+        if self.at_once is not None and not (self.vectorized and self.at_once >= 1):
+            raise ValueError(
+                f"at_once={self.at_once!r}: it is a whole number of at least 1 and goes with vectorized=True."
+            )
 
     def values(self, points: Array, components: Indices) -> Array:
         if self.vectorized:
@@ -63,9 +71,18 @@ class BlackBox:
         table = np.empty((len(points), len(components)))
         for row, x in enumerate(points):
             for column, i in enumerate(components):
-                arguments = (x, int(i)) if self._takes_component else (x,)
-                table[row, column] = self._number(self._call(x, int(i), *arguments), x, int(i))
+                table[row, column] = self.one(x, int(i))
         return table
+
+    @property
+    def cellwise(self) -> bool:
+        """Whether every evaluation is a call of its own, which can be made alone, elsewhere, and again."""
+        return not self.vectorized
+
+    def one(self, x: Array, component: int) -> float:
+        """f_i(x) by one call of a function that is not vectorised."""
+        arguments = (x, component) if self._takes_component else (x,)
+        return self._number(self._call(x, component, *arguments), x, component)
 
     @cached_property
     def _takes_component(self) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.core import Array
+from zofw.kernels import losses
 from zofw.problems.linear import LinearModel, samples
 
 
@@ -36,6 +37,7 @@ class Correntropy(LinearModel):
     """
 
     curvature: ClassVar[float] = 1.0
+    formula: ClassVar[str] = "welsch"
     convex: ClassVar[bool] = False
 
     def __init__(self, Z: Any, y: ArrayLike, sigma: float = 10.0) -> None:
@@ -43,11 +45,10 @@ class Correntropy(LinearModel):
         self.sigma: float = sigma
         if not isinstance(sigma, Real) or not 0 < sigma < np.inf:
             raise ValueError(f"Correntropy needs a positive finite sigma; got {sigma!r}.")
+        self.unit, self.height = float(sigma), 0.5 * float(sigma) ** 2
 
     def loss(self, t: Array) -> Array:
         """(σ²/2)(1 − exp(−t²/σ²)), t = z_iᵀx − y_i."""
-        from zofw.kernels import losses
-
         t /= self.sigma
         out = losses.welsch(t)
         out *= 0.5 * self.sigma**2

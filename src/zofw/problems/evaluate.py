@@ -47,14 +47,16 @@ class Pairwise(Protocol):
 def tiles(problem: Problem, query: Query) -> list[Tile]:
     """The fixed partition of a query. Variances of forward differences need the base value in every tile of rows."""
     sides = 2 if query.stencil.two_sided else 1
+    most = getattr(problem, "at_once", None) or TILE_VALUES
     if query.paired:
-        return [Tile(left, right, left, right) for left, right in blocks(query.count, TILE_VALUES // sides)]
-    rows = min(len(query.batch), TILE_COMPONENTS)
-    width = max(1, TILE_VALUES // (sides * max(1, rows)))
+        width = max(1, most // sides)
+        return [Tile(left, right, left, right) for left, right in blocks(query.count, width)]
+    rows = min(len(query.batch), TILE_COMPONENTS, most)
+    width = max(1, most // (sides * max(1, rows)))
     if hasattr(problem, "rows_at_once"):
         rows, width = max(1, min(rows, problem.rows_at_once(query))), max(1, query.count)
     elif query.variance and not query.stencil.two_sided:
-        rows, width = max(1, min(rows, TILE_VALUES // query.count)), query.count
+        rows, width = max(1, min(rows, most // query.count)), query.count
     columns = list(blocks(query.count, width)) or [(0, 0)]
     return [
         Tile(left, right, top, bottom)

@@ -30,6 +30,7 @@ class LeastSquares(LinearModel):
     """
 
     curvature: ClassVar[float] = 1.0
+    formula: ClassVar[str] = "half square"
     convex: ClassVar[bool] = True
 
     def __init__(self, Z: Any, y: ArrayLike) -> None:

@@ -11,7 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from zofw.core import Array, Batch, Directions, Indices, Query, Tile, blocks
-from zofw.directions import Coordinates
+from zofw.directions import Coordinates, Implicit
+from zofw.kernels import stencils
+from zofw.kernels.rows import Rows
 from zofw.problems.evaluate import TILE_VALUES, Sums, reduce_table
 
 SMALL = 64  # sides up to which a largest singular value comes from a full decomposition
@@ -30,6 +32,10 @@ class LinearModel(ABC):
     """c, (n,); None for zeros."""
     curvature: ClassVar[float]
     """A bound on |φ″|."""
+    formula: ClassVar[str | None] = None
+    """The name ψ has among the kernels, if φ(t) = height·ψ(t/unit) for one of them."""
+    unit: float = 1.0
+    height: float = 1.0
     convex: ClassVar[bool]
 
     @abstractmethod
@@ -87,19 +93,48 @@ class LinearModel(ABC):
         margins = _margins(rows, offsets, query.anchors)  # (k, s)
         if query.directions is None:
             return Sums(self.loss(margins).sum(axis=1, keepdims=True))
+        by_kernel = self.formula is not None and not query.variance and not query.paired
+        if by_kernel and self._sparse_along(query.directions):
+            return Sums(self._kernel_coordinates(query, tile, rows, margins))
+        if by_kernel:
+            return Sums(self._kernel_sums(query, tile, margins, product(query.directions, rows)))
+        matrix = rows.csr() if isinstance(rows, Rows) else rows
         if query.paired:
-            steps = query.radius * paired_product(query.directions, rows, tile.left, tile.right)[:, None]
+            steps = query.radius * paired_product(query.directions, matrix, tile.left, tile.right)[:, None]
             parts = [self._table_sums(query, tile, t[:, None], steps) for t in margins]
         elif self._sparse_along(query.directions):
-            touched = Touched.of(query, tile, rows)
+            touched = Touched.of(query, tile, matrix)
             parts = [self._coordinate_sums(query, tile, t, touched) for t in margins]
         else:
-            along = query.directions.product(rows)[:, tile.left : tile.right]
+            along = product(query.directions, rows)[:, tile.left : tile.right]
             steps = np.multiply(along.T, query.radius, order="C")  # (w, s)
             parts = [self._table_sums(query, tile, t[None, :], steps) for t in margins]
         values = np.concatenate([part.values for part in parts])
         squares = [part.squares for part in parts if part.squares is not None]
         return Sums(values, np.concatenate(squares) if squares else None)
+
+    def _kernel_sums(self, query: Query, tile: Tile, margins: Array, along: Array) -> Array:
+        """The sums of all points of a tile, (k, values), without a table of values."""
+        base = query.stencil.has_base and tile.first
+        if along.shape[1] > tile.right - tile.left:
+            along = np.ascontiguousarray(along[:, tile.left : tile.right])
+        t, mu = margins / self.unit, query.radius / self.unit
+        sums = stencils.stencil_sums(str(self.formula), t, along, mu, query.stencil.two_sided, base)
+        return sums if self.height == 1.0 else self.height * sums
+
+    def _kernel_coordinates(self, query: Query, tile: Tile, rows: Rows, margins: Array) -> Array:
+        """The same along coordinates, from the non-zeros alone."""
+        wanted = query.directions.index[tile.left : tile.right]  # type: ignore[union-attr]
+        place = None
+        if len(wanted) < self.dim:
+            place = np.full(self.dim, -1, dtype=np.int64)
+            place[wanted] = np.arange(len(wanted))
+        t, mu = margins / self.unit, query.radius / self.unit
+        sides = 2 if query.stencil.two_sided else 1
+        sums = self.height * stencils.coordinate_sums(
+            str(self.formula), rows, place, len(wanted), t, mu, sides
+        )
+        return sums if query.stencil.has_base and tile.first else sums[:, :-1]
 
     def _table_sums(self, query: Query, tile: Tile, t: Array, steps: Array) -> Sums:
         """φ(t + step), φ(t − step), φ(t) for steps (w, s) and margins (1, s); both (w, 1) for a paired query."""
@@ -142,14 +177,17 @@ class LinearModel(ABC):
         return np.asarray(t if self.offsets is None else t - self.offsets)
 
     def _select(self, batch: Batch, top: int, bottom: int) -> tuple[Any, Array | None]:
-        """Rows and offsets at positions top, …, bottom − 1 of a batch; of a full batch without a copy."""
-        if batch.indices is not None:
-            index = batch.indices[top:bottom]
-            return self.matrix[index], None if self.offsets is None else self.offsets[index]
-        offsets = None if self.offsets is None else self.offsets[top:bottom]
-        if (top, bottom) == (0, self.n):
-            return self.matrix, offsets
-        return _consecutive(self.matrix, top, bottom), offsets
+        """Rows and offsets at positions top, …, bottom − 1 of a batch; sparse rows without a copy."""
+        index = slice(top, bottom) if batch.indices is None else batch.indices[top:bottom]
+        rows = Rows.of(self.matrix, index) if sp.issparse(self.matrix) else self.matrix[index]
+        return rows, None if self.offsets is None else self.offsets[index]
+
+
+def product(directions: Directions, rows: Any) -> Array:
+    """rows · U; laws with a rule for their entries take the rows as they are."""
+    return directions.product(
+        rows.csr() if isinstance(rows, Rows) and not isinstance(directions, Implicit) else rows
+    )
 
 
 class Touched:
@@ -235,7 +273,11 @@ def samples(owner: str, Z: Any, y: ArrayLike) -> tuple[Any, Array]:
 
 def _margins(rows: Any, offsets: Array | None, points: Array) -> Array:
     """t for every point (rows) and component (columns), contiguous."""
-    t = np.ascontiguousarray((rows @ points.T).T)
+    t = (
+        stencils.margins(rows, points)
+        if isinstance(rows, Rows)
+        else np.ascontiguousarray((rows @ points.T).T)
+    )
     if offsets is not None:
         t -= offsets
     return t

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from zofw.core import Array
+from zofw.kernels import losses
 from zofw.problems.linear import LinearModel, samples
 
 
@@ -36,6 +37,7 @@ class Logistic(LinearModel):
     """
 
     curvature: ClassVar[float] = 0.25
+    formula: ClassVar[str] = "logistic"
     convex: ClassVar[bool] = True
 
     def __init__(self, Z: Any, y: ArrayLike) -> None:
@@ -55,8 +57,6 @@ class Logistic(LinearModel):
 
     def loss(self, t: Array) -> Array:
         """log(1 + e^{−t}), t = y_i z_iᵀx."""
-        from zofw.kernels import losses
-
         return losses.logistic(t)
 
     def slope(self, t: Array) -> Array:

@@ -1,7 +1,11 @@
-"""Running: sessions, the front door, results, checkpoints."""
+"""Running: sessions, the front door, results, checkpoints, workers."""
 
 from zofw.run.codec import FileError
-from zofw.run.minimize import drive, minimize
+from zofw.run.executor import ExecutorError
+from zofw.run.lock import LockedError
+from zofw.run.logbook import Logbook, StorageError
+from zofw.run.minimize import drive, minimize, resume
+from zofw.run.policy import Retry
 from zofw.run.reference import Reference, reference
 from zofw.run.session import BudgetError, Session
 from zofw.run.status import Status
@@ -9,12 +13,18 @@ from zofw.run.trace import Trace
 
 __all__ = [
     "BudgetError",
+    "ExecutorError",
     "FileError",
+    "LockedError",
+    "Logbook",
     "Reference",
+    "Retry",
     "Session",
     "Status",
+    "StorageError",
     "Trace",
     "drive",
     "minimize",
     "reference",
+    "resume",
 ]

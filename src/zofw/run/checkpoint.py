@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zofw.algorithms import as_algorithm
 from zofw.core import Array
 from zofw.run.clock import Clock
 from zofw.run.codec import FileError, can_encode, read_document, write_document
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 VERSION = 1
 SETTINGS = ("gap_tol", "inside", "diagnose")
 PROGRESS = (
+    "identity",
+    "serial",
     "reasons",
     "entropy",
     "ledger",
@@ -29,7 +32,10 @@ PROGRESS = (
     "gap",
     "info",
     "diagnosed",
+    "recomputed",
     "dearest",
+    "redraws",
+    "dropped",
     "state",
     "answers",
     "spent",
@@ -37,8 +43,11 @@ PROGRESS = (
 )
 
 
-def save(session: Session, path: str | os.PathLike[str]) -> None:
-    """Write a session: its task, settings and progress, the answers of the open iteration among them."""
+def save(session: Session, path: str | os.PathLike[str], kept: Path | None = None) -> None:
+    """Write a session: its task, settings and progress, the answers of the open iteration among them.
+
+    The file that was there before is renamed to ``kept``, where that is given.
+    """
     content = {name: getattr(session, name) for name in (*SETTINGS, *PROGRESS)}
     content |= {
         "set": session.set if can_encode(session.set) else None,
@@ -48,7 +57,7 @@ def save(session: Session, path: str | os.PathLike[str]) -> None:
         "limits": dict(session.limits),
         "seconds": session.seconds,
     }
-    write_document(path, "checkpoint", VERSION, content)
+    write_document(path, "checkpoint", VERSION, content, kept)
 
 
 def resume(
@@ -96,14 +105,25 @@ def resume(
         raise FileError(f"{path} is a checkpoint that does not fit this version: {error!r}") from error
     if set is not None and repr(as_set(set)) != repr(session.set):
         raise ValueError(f"{path} was saved with the set {session.set!r}; {set!r} was handed over.")
-    if method is not None and as_algorithm(method, session.task)[0] != session.algorithm:
+    if method is not None and not _agrees(method, session.algorithm):
         raise ValueError(
             f"{path} was saved with the method {session.algorithm!r}; {method!r} was handed over."
         )
     return session
 
 
+def _agrees(method: Any, settings: Any) -> bool:
+    """Whether resolved settings are those of a name, or of a settings object that leaves some of them at None."""
+    if isinstance(method, str):
+        return method in ("auto", settings.name)
+    if type(method) is not type(settings):
+        return False
+    asked = {field.name: getattr(method, field.name) for field in dataclasses.fields(method)}
+    return all(value is None or value == getattr(settings, name) for name, value in asked.items())
+
+
 def _classes(*given: Any) -> dict[str, type]:
     """Classes of what was handed over, and of a method's state, by their path."""
     kinds = [kind for thing in given for kind in (type(thing), getattr(type(thing), "State", None))]
-    return {f"{kind.__module__}:{kind.__qualname__}": kind for kind in kinds if isinstance(kind, type)}
+    owned = [kind for kind in kinds if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
+    return {f"{kind.__module__}:{kind.__qualname__}": kind for kind in owned}

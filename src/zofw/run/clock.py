@@ -12,9 +12,12 @@ class Clock:
         self._before = before
         self._start = time.monotonic()
         self._pause: float | None = None
+        self._latest = before
 
     def read(self) -> float:
-        return self._before + (self._pause or time.monotonic()) - self._start
+        now = time.monotonic() if self._pause is None else self._pause
+        self._latest = max(self._latest, self._before + now - self._start)
+        return self._latest
 
     def paused(self) -> Clock:
         return self

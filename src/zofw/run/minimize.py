@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zofw.core import EvaluationError
-from zofw.problems import evaluate, mean_value
+from zofw.problems import mean_value
+from zofw.run.answering import Answerer, Engine, Here
+from zofw.run.executor import ExecutorError, as_engine
+from zofw.run.logbook import Logbook
+from zofw.run.policy import Retry, as_policy
+from zofw.run.seeds import entropy_of
 from zofw.run.session import Observer, Session
+from zofw.run.signals import Interrupted, Signals
+from zofw.run.status import Status
 
 if TYPE_CHECKING:
     from zofw.run.result import Result
@@ -30,6 +38,11 @@ def minimize(
     observers: Sequence[Observer] = (),
     diagnose: int = 20,
     progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool | str = False,
+    on_error: str | Retry = "raise",
+    timeout: float | None = None,
+    executor: Any = None,
 ) -> Result:
     r"""Minimise :math:`\frac1n\sum_i f_i(x)` over a convex set from function values alone.
 
@@ -59,6 +72,24 @@ def minimize(
         count; with an oracle that costs money set 0, and ``fun`` is NaN.
     progress
         Show a bar; by default only on a terminal.
+    checkpoint
+        A file to keep the run in. Every answer is written to a journal beside it before the run goes on, so a process
+        that is killed at any instant pays again for the evaluation in flight and for nothing else (for a vectorised
+        ``fun``, the tile in flight). SIGINT and SIGTERM then end the run with ``Status.INTERRUPTED`` after the evaluation
+        in flight; a second one does what it always does. One process may work on a checkpoint at a time.
+    resume
+        What to do with a run that is already in ``checkpoint``: False refuses, so that a paid run is never overwritten;
+        True continues it, bit for bit, or refuses where there is none; "auto" continues it or begins one. A run that is
+        continued keeps its own settings: ``set``, ``method`` and ``rng`` may be given again and must agree, x0 is not
+        looked at, and limits that are given replace the saved ones.
+    on_error
+        When the objective raises, returns NaN, infinity or the wrong shape, or exceeds ``timeout``: "raise" an
+        :class:`~zofw.EvaluationError` with the run saved, "skip" the iteration, or repeat, ``Retry(times, backoff)``.
+    timeout
+        Seconds to wait for one evaluation (for a vectorised ``fun``, one tile).
+    executor
+        Who evaluates: a :class:`dask.distributed.Client`, any :class:`concurrent.futures.Executor`, or a function that
+        makes one and is called again when a pool breaks. The result is the same, bit for bit, as without.
 
     Returns
     -------
@@ -73,47 +104,216 @@ def minimize(
     >>> result.nfev <= 5_000, zofw.L1Ball(2.0).contains(result.x)
     (True, True)
     """
+    _check_problem(fun)
+    if checkpoint is None and resume:
+        raise ValueError(f"resume={resume!r} needs the path of a checkpoint: checkpoint=….")
+    from zofw.run.observers import callback_observer
+
+    watchers = [*observers, *([callback_observer(callback)] if callback is not None else [])]
+    limits: dict[str, Any] = {
+        "budget": budget,
+        "max_iter": max_iter,
+        "max_lmo": max_lmo,
+        "max_time": max_time,
+    }
+    exact = _exact(fun)
+
+    def fresh() -> Session:
+        return Session(
+            set,
+            dim=fun.dim,
+            n=fun.n,
+            method=method,
+            x0=x0,
+            rng=rng,
+            gap_tol=gap_tol,
+            inside=inside,
+            diagnose=diagnose,
+            observers=watchers,
+            **exact,
+            **limits,
+        )
+
+    settings: dict[str, Any] = {
+        "on_error": on_error,
+        "timeout": timeout,
+        "executor": executor,
+        "progress": progress,
+    }
+    if checkpoint is None:
+        return drive(fun, fresh(), **settings)
+    logbook = Logbook(checkpoint)
+    try:
+        if logbook.exists and resume:
+            session = _continue(fun, logbook, set, method, rng, limits, watchers)
+        elif logbook.exists:
+            raise FileExistsError(
+                f"{checkpoint} holds a run already, and it is not overwritten. Continue it with resume=True, choose "
+                "another path, or remove it and the files beside it."
+            )
+        elif resume is True:
+            raise FileNotFoundError(f"There is no run to resume in {checkpoint}; resume='auto' begins one.")
+        else:
+            session = fresh()
+            logbook.begin(session)
+        return drive(fun, session, logbook=logbook, **settings)
+    finally:
+        logbook.close()
+
+
+def resume(
+    path: str | os.PathLike[str],
+    fun: Any,
+    *,
+    set: Any = None,
+    method: Any = "auto",
+    observers: Sequence[Observer] = (),
+    progress: bool | None = None,
+    on_error: str | Retry = "raise",
+    timeout: float | None = None,
+    executor: Any = None,
+    **limits: float | None,
+) -> Result:
+    """Continue a run that ``minimize(…, checkpoint=path)`` began, as if it had never stopped.
+
+    Parameters
+    ----------
+    path
+        The checkpoint; where it is broken, the one before it is used.
+    fun
+        The same problem as before; the file does not hold it.
+    set, method
+        Needed where they are of your own making; see :meth:`zofw.Session.resume`.
+    limits
+        budget, max_iter, max_lmo or max_time in place of the saved ones: how a run that ended is taken further.
+    observers, progress, on_error, timeout, executor
+        As in :func:`minimize`.
+
+    Examples
+    --------
+    >>> import tempfile, zofw
+    >>> f = zofw.problems.BlackBox(lambda x: float(x @ x), dim=3)
+    >>> path = tempfile.mkdtemp() + "/run.npz"
+    >>> zofw.minimize(f, zofw.Simplex(), method="zo-fw", budget=50, checkpoint=path).nfev
+    48
+    >>> zofw.resume(path, f, budget=100).nfev
+    100
+    """
+    _check_problem(fun)
+    logbook = Logbook(path)
+    try:
+        if not logbook.exists:
+            raise FileNotFoundError(f"There is no run to resume in {path}.")
+        session = _continue(fun, logbook, set, method, None, limits, observers)
+        return drive(
+            fun,
+            session,
+            logbook=logbook,
+            progress=progress,
+            on_error=on_error,
+            timeout=timeout,
+            executor=executor,
+        )
+    finally:
+        logbook.close()
+
+
+def drive(
+    fun: Any,
+    session: Session,
+    *,
+    progress: bool | None = None,
+    on_error: str | Retry = "raise",
+    timeout: float | None = None,
+    executor: Any = None,
+    logbook: Logbook | None = None,
+) -> Result:
+    """Have a session's queries answered until it stops."""
+    from zofw.run.observers import Progress
+
+    policy = as_policy(on_error)
+    if timeout is not None and not timeout > 0:
+        raise ValueError(f"timeout should be a positive number of seconds; got {timeout!r}.")
+    engine: Engine | None = None
+    if executor is not None:
+        engine = as_engine(executor, fun, timeout)
+    elif not (logbook is None and timeout is None and policy == Retry(0)):
+        engine = Here(fun, timeout)
+    bar = Progress(session, shown=progress)
+
+    with Signals(active=logbook is not None) as signals:
+
+        def watch(session: Session) -> None:
+            if logbook is not None:
+                logbook.save_if_due(session)
+            if signals.received is not None:
+                session.stop(Status.INTERRUPTED)
+
+        answerer = Answerer(fun, engine, policy, logbook, signals)
+        session.observers += [bar, watch]
+        try:
+            while (query := session.ask()) is not None:
+                answer = answerer(session, query)
+                if answer is not None:
+                    if logbook is not None:
+                        logbook.answered(session, answer)
+                    session.tell(query, answer)
+        except Interrupted:
+            session.stop(Status.INTERRUPTED)
+        except (EvaluationError, ExecutorError) as error:
+            if isinstance(error, EvaluationError):
+                error.locate(query=session.number, iteration=session.nit, seed=session.entropy)
+            if logbook is not None:
+                logbook.save(session)
+                error.add_note(
+                    f"The run is saved in {logbook.path}; zofw.resume(path, problem) continues it."
+                )
+            raise
+        finally:
+            session.observers.remove(bar)
+            session.observers.remove(watch)
+            bar.close()
+            if engine is not None:
+                engine.close()
+        if logbook is not None:
+            logbook.save(session)
+    return session.result()
+
+
+def _check_problem(fun: Any) -> None:
     if not hasattr(fun, "values"):
         raise TypeError(
             f"minimize needs a problem; got {type(fun).__name__}. Wrap a function as zofw.problems.BlackBox(function, dim=…)."
         )
-    from zofw.run.observers import callback_observer
-
-    watchers = [*observers, *([callback_observer(callback)] if callback is not None else [])]
-    session = Session(
-        set,
-        dim=fun.dim,
-        n=fun.n,
-        method=method,
-        budget=budget,
-        x0=x0,
-        rng=rng,
-        max_iter=max_iter,
-        max_lmo=max_lmo,
-        max_time=max_time,
-        gap_tol=gap_tol,
-        inside=inside,
-        objective=getattr(fun, "value", lambda x: mean_value(fun, x)),
-        gradient=getattr(fun, "gradient", None),
-        diagnose=diagnose,
-        observers=watchers,
-    )
-    return drive(fun, session, progress=progress)
 
 
-def drive(fun: Any, session: Session, *, progress: bool | None = None) -> Result:
-    """Answer a session's queries in this process until it stops."""
-    from zofw.run.observers import Progress
+def _exact(fun: Any) -> dict[str, Any]:
+    """Mean and gradient, for diagnosis."""
+    return {
+        "objective": getattr(fun, "value", lambda x: mean_value(fun, x)),
+        "gradient": getattr(fun, "gradient", None),
+    }
 
-    bar = Progress(session, shown=progress)
-    session.observers.append(bar)
-    try:
-        while (query := session.ask()) is not None:
-            session.tell(query, evaluate(fun, query))
-    except EvaluationError as error:
-        error.locate(query=session.number, iteration=session.nit, seed=session.entropy)
-        raise
-    finally:
-        session.observers.remove(bar)
-        bar.close()
-    return session.result()
+
+def _continue(
+    fun: Any,
+    logbook: Logbook,
+    set: Any,
+    method: Any,
+    rng: Any,
+    limits: Mapping[str, float | None],
+    observers: Sequence[Observer],
+) -> Session:
+    """The run of a logbook, if it is the one that was asked for."""
+    given = {name: limit for name, limit in limits.items() if limit is not None}
+    session = logbook.resume(set=set, method=method, observers=observers, **_exact(fun), **given)
+    if (fun.dim, fun.n) != (session.task.dim, session.task.n):
+        raise ValueError(
+            f"{logbook.path} holds a run with dim={session.task.dim} and n={session.task.n}; the problem has "
+            f"dim={fun.dim} and n={fun.n}."
+        )
+    if rng is not None and entropy_of(rng) != session.entropy:
+        raise ValueError(
+            f"{logbook.path} holds a run with the seed {session.entropy}; {rng!r} was given. Leave rng out to continue it."
+        )
+    return session

@@ -47,7 +47,7 @@ class Result(Record):
     gap : float or None
         The method's own last estimate of the Frank-Wolfe gap.
     ledger : dict
-        ``nfev`` by purpose.
+        ``nfev`` by purpose; the line "failed" has what was paid and brought no answer.
     trace : Trace
         Queries and objective along the way.
     method, settings, reasons : str, str, dict
@@ -58,6 +58,8 @@ class Result(Record):
         Seconds of queries and computation, diagnosis excepted.
     ndiagnosis : int
         Evaluations of components made for diagnosis, in no other count.
+    nrecomputed : int
+        Evaluations begun on a worker that died over them and made again elsewhere, in no other count.
     """
 
     x: Array
@@ -77,6 +79,7 @@ class Result(Record):
     seed: tuple[int, ...]
     time: float
     ndiagnosis: int
+    nrecomputed: int
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to one npz file, without pickle."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,11 @@ import numpy as np
 
 from zofw.algorithms import as_algorithm
 from zofw.core import Answer, Array, Info, OutOfBudget, Purpose, Query, Step, Task
+from zofw.run.answers import check_answer
 from zofw.run.checkpoint import resume, save
 from zofw.run.clock import Clock
 from zofw.run.inside import keep_inside
+from zofw.run.seeds import entropy_of, generator
 from zofw.run.status import Status
 from zofw.run.trace import Trace
 from zofw.sets import as_set
@@ -30,6 +33,7 @@ logger = logging.getLogger("zofw")
 
 REHEARSED_QUERIES = 10_000  # a rehearsal that asks more than this is stopped
 NEAR_THE_END = 4  # rehearse an iteration when fewer than this many of the dearest so far can be paid
+FAILED = "failed"  # the line of the ledger for what was paid and brought no answer
 
 Observer = Callable[["Session"], None]
 
@@ -143,8 +147,12 @@ class Session:
             raise ValueError(
                 f"{self.algorithm.name} is a first-order reference method and needs a problem with a gradient."
             )
-        self.entropy = _entropy(rng)
-        self.ledger: dict[str, int] = {purpose.value: 0 for purpose in Purpose}
+        self.entropy = entropy_of(rng)
+        self.identity, self.serial = (
+            uuid.uuid4().hex,
+            0,
+        )  # of its journal, and the entries this state includes
+        self.ledger: dict[str, int] = {purpose.value: 0 for purpose in Purpose} | {FAILED: 0}
         self.trace = Trace()
         self.nit = self.nlmo = 0
         self.number = 0  # queries answered so far, the index of the open one
@@ -152,12 +160,15 @@ class Session:
         self.gap: float | None = None
         self.info: Info = {}
         self.diagnosed = 0  # component evaluations spent on diagnosis
+        self.recomputed = 0  # evaluations made again because a worker died over them, in no other count
         self.dearest = 0  # queries of the dearest iteration so far
+        self.redraws = self.dropped = 0  # how often the open iteration, and any, was begun again
         self.answers: list[Answer] = []
         self.closing_row = False  # whether stopping put a row on the trace that going on would not have
         self.clock = Clock()
         self.state = self.algorithm.init(self.task, self._start(x0))
         self._open: Query | None = None
+        self._told: Query | None = None
         self._step: Step | None = None
         self.spent = 0  # queries of the open iteration
 
@@ -184,7 +195,7 @@ class Session:
 
     @property
     def nfev(self) -> int:
-        """Evaluations of single components that were answered."""
+        """Evaluations of single components that were paid for."""
         return sum(self.ledger.values())
 
     @property
@@ -206,17 +217,41 @@ class Session:
     def tell(self, query: Query, answer: Answer | Any) -> None:
         """Answer the open query: an :class:`~zofw.core.Answer`, or its means as an array of shape (k, width)."""
         if self._open is None or query is not self._open:
-            raise ValueError("This is not the open query. Ask for it, answer it, and tell the answer once.")
+            known = ": it was answered before, and its first answer counts" if query is self._told else ""
+            raise ValueError(
+                f"This is not the open query{known}. Ask for the open one, answer it, and tell the answer once."
+            )
         answer = check_answer(query, answer)
         self._account(query, answer)
         self._advance(answer)
+
+    def fail(self, cost: int, paid: int = 0) -> bool:
+        """Charge ``cost`` evaluations that brought nothing; whether the budget still allows the open query.
+
+        Where it does not, the ``paid`` evaluations that the query has already had are charged as well, and the iteration
+        ends as one that runs out of budget does.
+        """
+        self.ledger[FAILED] += cost
+        if self._open is None or self._open.cost <= self.remaining:
+            return True
+        self.ledger[FAILED] += paid
+        self._open = None
+        self._advance()
+        return False
+
+    def drop(self, paid: int = 0) -> None:
+        """Begin the open iteration again with new random numbers, charging what its open query has already had."""
+        self.ledger[FAILED] += paid
+        self.redraws += 1
+        self.dropped += 1
+        self._close()
 
     def _account(self, query: Query, answer: Answer) -> None:
         self.ledger[query.purpose.value] += query.cost
         self.spent += query.cost
         self.number += 1
         self.answers.append(answer)
-        self._open = None
+        self._open, self._told = None, query
 
     def _advance(self, answer: Answer | None = None) -> None:
         """Run the algorithm to its next query, through as many iterations as ask nothing."""
@@ -249,8 +284,8 @@ class Session:
         return self._generator()
 
     def _generator(self) -> Step:
-        seed = np.random.SeedSequence(list(self.entropy), spawn_key=(self.nit,))
-        step: Step = self.algorithm.step(self.task, self.state, np.random.Generator(np.random.Philox(seed)))
+        rng = generator(self.entropy, self.nit, self.redraws)
+        step: Step = self.algorithm.step(self.task, self.state, rng)
         return step
 
     def _may_begin(self) -> bool:
@@ -265,7 +300,7 @@ class Session:
         elif self.task.budget is not None and (self.nit == 0 or self.remaining < NEAR_THE_END * self.dearest):
             least = self._rehearse()
             if least > self.remaining:
-                if self.nit == 0:
+                if self.nit == self.nfev == 0:
                     raise BudgetError(self.task.budget, least, self.algorithm.name)
                 self._stop(Status.BUDGET)
         return self.status is Status.RUNNING
@@ -294,6 +329,7 @@ class Session:
         self.nit += 1
         self.nlmo += self.task.lmos
         self.dearest = max(self.dearest, self.spent)
+        self.redraws = 0
         self._step = None
         self.answers = []
         self.gap = info.get("gap", self.gap)
@@ -315,10 +351,7 @@ class Session:
 
     def _stop(self, status: Status) -> None:
         self.status = status
-        self._open = None
-        if self._step is not None:
-            self._step.close()
-            self._step = None
+        self._close()
         if not self.trace.rows or self.trace.rows[-1][0] != self.nit:
             self._record()
             self.closing_row = True
@@ -329,6 +362,12 @@ class Session:
             self.nfev,
             status.sentence,
         )
+
+    def _close(self) -> None:
+        self._open = None
+        if self._step is not None:
+            self._step.close()
+            self._step = None
 
     # ------------------------------------------------------------------ diagnosis
 
@@ -354,9 +393,7 @@ class Session:
 
     def result(self) -> Result:
         """The run so far, as a :class:`~zofw.Result`."""
-        from zofw.run.result import (
-            Result,
-        )  # brings scipy.optimize, which an import of zofw should not wait for
+        from zofw.run.result import Result  # brings scipy.optimize, for which import zofw should not wait
 
         last = self.trace.rows[-1] if self.trace.rows else None
         fun = last[3] if last and last[0] == self.nit else (self.value() if self.diagnose > 0 else math.nan)
@@ -378,6 +415,7 @@ class Session:
             seed=self.entropy,
             time=self.seconds,
             ndiagnosis=self.diagnosed,
+            nrecomputed=self.recomputed,
         )
 
     # ------------------------------------------------------------------ saving and resuming
@@ -408,36 +446,6 @@ class Session:
             for answer in answers[:-1]:
                 self._step.send(answer)
             self._advance(answers[-1])
-
-
-def check_answer(query: Query, told: Any) -> Answer:
-    """The answer in its form, or a sentence about what is wrong with it."""
-    if isinstance(told, Answer):
-        answer = told
-    else:
-        answer = Answer(np.array(told, dtype=float).reshape(len(query.anchors), -1))
-    expected = (len(query.anchors), query.width)
-    if answer.values.shape != expected:
-        raise ValueError(
-            f"The query asks for values of shape {expected}; the answer has {answer.values.shape}."
-        )
-    if not np.isfinite(answer.values).all():
-        raise ValueError("The answer has values that are not finite; nothing was counted. Tell finite means.")
-    if query.variance and (answer.variance is None or answer.variance.shape != (expected[0], query.count)):
-        raise ValueError(
-            f"The query asks for variances of shape {(expected[0], query.count)} beside the values."
-        )
-    return answer
-
-
-def _entropy(rng: Any) -> tuple[int, ...]:
-    """The integers from which everything random derives."""
-    if isinstance(rng, np.random.Generator):
-        return tuple(int(word) for word in rng.integers(1 << 32, size=4))
-    sequence = rng if isinstance(rng, np.random.SeedSequence) else np.random.SeedSequence(rng)
-    entropy = sequence.entropy
-    words = entropy if isinstance(entropy, Sequence) else [entropy]
-    return (*(int(word) for word in words if word is not None), *(int(key) for key in sequence.spawn_key))
 
 
 __all__ = ["BudgetError", "Session", "check_answer"]

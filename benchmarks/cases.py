@@ -1,0 +1,116 @@
+"""The cases: what zofw does, beside what its transcription does."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+import scipy.sparse as sp
+
+import zofw
+from benchmarks import transcription
+from zofw.problems import Logistic, evaluate
+
+MU = 1e-4
+RADIUS = 10.0
+
+
+@lru_cache(maxsize=1)
+def samples(name):
+    """Z and y of a data set."""
+    return zofw.data.load(name)
+
+
+def signed(name):
+    """The rows y_i z_i of a logistic problem."""
+    Z, y = samples(name)
+    return sp.csr_array(Z.multiply(y[:, None]))
+
+
+@dataclass
+class Ours:
+    """A run of zofw one iteration at a time, with the time spent in the oracle."""
+
+    problem: object
+    method: object
+    oracle: float = 0.0
+    total: float = 0.0
+    session: object = field(default=None, repr=False)
+
+    def __post_init__(self):
+        self.session = zofw.Session(
+            zofw.L1Ball(RADIUS), dim=self.problem.dim, n=self.problem.n, method=self.method, rng=0, max_iter=10**9, diagnose=0
+        )
+
+    def __call__(self):
+        begin, done = time.perf_counter(), self.session.nit
+        while self.session.nit == done:
+            query = self.session.ask()
+            asked = time.perf_counter()
+            answer = evaluate(self.problem, query)
+            self.oracle += time.perf_counter() - asked
+            self.session.tell(query, answer)
+        self.total += time.perf_counter() - begin
+
+    @property
+    def share(self):
+        """Part of the time spent in the oracle."""
+        return self.oracle / self.total
+
+
+def dvr(b, law, refresh):
+    """ZSFW-DVR that only refreshes or never does."""
+    p = 1.0 if refresh else 1e-15
+    return zofw.ZSFWDVR(batch_size=200, directions=b, refresh_probability=p, radius=MU, law=law, initial="zero")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table."""
+
+    name: str
+    data: str
+    least: float
+    b: int = 0
+    law: str = "Rademacher"
+    refresh: bool = False
+    method: str = "zsfw-dvr"
+    rounds: int = 15
+    repeats: tuple[int, int] = (1, 1)
+    memory: float | None = None
+
+    def ours(self):
+        """zofw's side."""
+        problem = Logistic(*samples(self.data))
+        if self.method == "zsfw-dvr":
+            return Ours(problem, dvr(self.b, getattr(zofw, self.law)(), self.refresh))
+        if self.method == "zo-fw":
+            return Ours(problem, zofw.ZOFW(radius=MU))
+        return Ours(problem, zofw.AccSZOFW(step_size=0.01, radius=MU))
+
+    def theirs(self):
+        """The transcription's side."""
+        A, loss = signed(self.data), transcription.logistic
+        if self.method == "zsfw-dvr":
+            other = transcription.ZSFWDVR(A, loss, batch_size=200, directions=self.b, mu=MU, radius=RADIUS)
+            return lambda: other.step(self.refresh)
+        if self.method == "zo-fw":
+            return transcription.ZOFW(A, loss, mu=MU, radius=RADIUS).step
+        epoch = int(np.ceil(np.sqrt(A.shape[0])))
+        return transcription.AccSZOFW(A, loss, epoch=epoch, mu=MU, eta=0.01, radius=RADIUS).step
+
+
+CASES = [
+    Case("rcv1 difference, Rademacher", "rcv1-subsets", 25.0, 400, memory=10.0),
+    Case("rcv1 difference, Gaussian", "rcv1-subsets", 5.0, 400, "Gaussian"),
+    Case("rcv1 refresh, Rademacher", "rcv1-subsets", 4.0, 400, refresh=True, rounds=5),
+    Case("rcv1 refresh, Gaussian", "rcv1-subsets", 4.0, 400, "Gaussian", refresh=True, rounds=5),
+    Case("a9a iteration, Rademacher", "a9a", 4.0, 20, repeats=(50, 50), rounds=25),
+    Case("a9a iteration, Gaussian", "a9a", 4.0, 20, "Gaussian", repeats=(50, 50), rounds=25),
+    Case("w8a iteration, Rademacher", "w8a", 4.0, 30, repeats=(50, 50), rounds=25),
+    Case("w8a iteration, Gaussian", "w8a", 4.0, 30, "Gaussian", repeats=(50, 50), rounds=25),
+    Case("w8a zo-fw gradient", "w8a", 4.0, method="zo-fw", rounds=5),
+    Case("a9a acc-szofw epoch", "a9a", 4.0, method="acc-szofw", repeats=(181, 181), rounds=5),
+]

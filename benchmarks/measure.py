@@ -1,0 +1,86 @@
+"""Measuring on a machine that others use too: both sides take turns, and what is told is a ratio with its spread."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+
+@dataclass
+class Timing:
+    """Medians and quartiles of the seconds of two sides that took turns; ``ratio`` is that of the pairs."""
+
+    theirs: list[float]
+    ours: list[float]
+    ratio: list[float]
+
+    def row(self):
+        """As a dictionary."""
+        return asdict(self)
+
+
+def quartiles(samples):
+    """Lower quartile, median, upper quartile."""
+    return [float(q) for q in np.percentile(samples, [25, 50, 75])]
+
+
+def seconds(step, repeat):
+    """Wall time of one step, averaged over ``repeat`` of them."""
+    begin = time.perf_counter()
+    for _ in range(repeat):
+        step()
+    return (time.perf_counter() - begin) / repeat
+
+
+def take_turns(theirs, ours, *, rounds, repeat_theirs=1, repeat_ours=1):
+    """Alternate the two sides, after one unmeasured step of each."""
+    theirs()
+    ours()
+    gc.collect()
+    samples = [(seconds(theirs, repeat_theirs), seconds(ours, repeat_ours)) for _ in range(rounds)]
+    a, b = np.array(samples).T
+    return Timing(quartiles(a), quartiles(b), quartiles(a / b))
+
+
+def resident():
+    """Resident memory now and at its peak, in bytes, where the system tells."""
+    with open("/proc/self/status") as status:
+        fields = dict(line.split(":", 1) for line in status)
+    return tuple(int(fields[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
+
+
+def peak_memory(step):
+    """Bytes that one step needs above what stood before it."""
+    gc.collect()
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+        before, _ = resident()
+        step()
+        return resident()[1] - before
+    except OSError:
+        tracemalloc.start()
+        step()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+
+def peak_in_child(case, side):
+    """The peak of one side of a case in a process of its own."""
+    out = subprocess.run(
+        [sys.executable, "-m", "benchmarks.run", "--peak", case, side],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"ZOFW_KERNELS": "numba"},
+    ).stdout
+    return int(json.loads(out)["peak"])

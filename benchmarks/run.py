@@ -1,0 +1,71 @@
+"""``python -m benchmarks.run [--json] [--quick]``: time and memory of zofw as ratios to its transcriptions."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from benchmarks.cases import CASES
+from benchmarks.measure import peak_in_child, peak_memory, take_turns
+
+
+def measure(case, *, quick):
+    """One line of the table."""
+    ours = case.ours()
+    rounds = max(3, case.rounds // 5) if quick else case.rounds
+    timing = take_turns(case.theirs(), ours, rounds=rounds, repeat_theirs=case.repeats[0], repeat_ours=case.repeats[1])
+    row = {"case": case.name, "least": case.least, "oracle": ours.share} | timing.row()
+    if case.memory is not None:
+        theirs, mine = (peak_in_child(case.name, side) for side in ("theirs", "ours"))
+        row |= {"memory": theirs / mine, "memory_theirs": theirs, "memory_ours": mine, "memory_least": case.memory}
+    return row
+
+
+def line(row):
+    """A row for reading."""
+    low, ratio, high = row["ratio"]
+    text = (
+        f"{row['case']:<30} {row['theirs'][1] * 1e3:>10.3f} ms {row['ours'][1] * 1e3:>10.3f} ms "
+        f"{ratio:>7.1f}x [{low:.1f}, {high:.1f}]  wanted {row['least']:g}x  oracle {row['oracle']:.0%}"
+    )
+    if "memory" in row:
+        text += f"  memory {row['memory_theirs'] / 1e6:.1f} / {row['memory_ours'] / 1e6:.1f} MB = {row['memory']:.0f}x"
+    return text
+
+
+def peak(name, side):
+    """Peak memory of one step of one side, in this process."""
+    case = next(case for case in CASES if case.name == name)
+    step = getattr(case, side)()
+    if side == "ours":
+        step()
+    return peak_memory(step)
+
+
+def main(arguments=None):
+    """Measure every case; returns 0 if all reach what they must."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of a table")
+    parser.add_argument("--quick", action="store_true", help="a fifth of the rounds")
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--peak", nargs=2, metavar=("CASE", "SIDE"), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    os.environ.setdefault("ZOFW_KERNELS", "numba")
+    if options.peak:
+        print(json.dumps({"peak": peak(*options.peak)}))
+        return 0
+    rows = []
+    for case in CASES:
+        if options.only in case.name:
+            rows.append(measure(case, quick=options.quick))
+            if not options.json:
+                print(line(rows[-1]), flush=True)
+    if options.json:
+        print(json.dumps({"cases": rows}, indent=2))
+    return int(any(row["ratio"][1] < row["least"] for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

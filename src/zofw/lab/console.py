@@ -1,0 +1,111 @@
+"""What the terminal shows: a live table while runs go on, a line for each in a pipe, and tables at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+from rich.text import Text
+
+from zofw.lab.experiment import Watcher
+from zofw.lab.report import number
+from zofw.lab.runner import Outcome, Progress
+
+__all__ = ["console", "ends", "errors", "plain_table", "watching"]
+
+PIPE_WIDTH = 160
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console on the present stdout or stderr; lines are not broken at 80 columns in a pipe."""
+    made = Console(stderr=stderr, highlight=False)
+    return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=PIPE_WIDTH)
+
+
+def plain_table(title: str | None, *heads: str, left: int = 1) -> Table:
+    """A table whose first columns are words and the rest numbers."""
+    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for k, head in enumerate(heads):
+        table.add_column(head, justify="left" if k < left else "right", overflow="fold")
+    return table
+
+
+def ends(summary: dict[str, Any], case: dict[str, Any]) -> Table:
+    """Where the runs of a case ended, the best first."""
+    rate = summary["measure"] == "success-rate"
+    best = sorted(case["curves"], key=lambda curve: curve["end"]["median"], reverse=rate)
+    what = "success rate" if rate else summary["measure"]
+    table = plain_table(None, "method", what, "queries", "iterations", "LMO calls", "seconds", "ended by")
+    for curve in best:
+        end = curve["end"]
+        counts = [number(end[name]) for name in ("queries", "iterations", "lmos")]
+        table.add_row(
+            Text(curve["label"]), number(end["median"]), *counts, f"{end['seconds']:.2f}", end["status"].replace("_", " ")
+        )
+    return table
+
+
+def errors(out: Console, sentences: list[str]) -> None:
+    """Sentences about what went wrong."""
+    for sentence in sentences:
+        out.print(Text(sentence, style="red"), soft_wrap=True)
+
+
+class _Live:
+    """Running runs as rows; finished ones as a count."""
+
+    def __init__(self) -> None:
+        self.bar = Bar(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self.task = self.bar.add_task("", total=None)
+        self.rows: dict[str, Progress] = {}
+
+    def stage(self, words: str, runs: int) -> None:
+        self.rows.clear()
+        self.bar.reset(self.task, description=words, total=runs)
+
+    def progress(self, progress: Progress) -> None:
+        self.rows[progress.path] = progress
+
+    def outcome(self, outcome: Outcome) -> None:
+        self.rows.pop(outcome.unit.path, None)
+        self.bar.advance(self.task)
+
+    def __rich__(self) -> Group:
+        table = plain_table(None, "running", "of budget", "queries", "iterations", "objective", "seconds")
+        for row in list(self.rows.values()):
+            share = f"{100 * row.spent / row.budget:.0f} %"
+            table.add_row(
+                Text(row.name), share, number(row.spent), number(row.iterations), number(row.objective, 5), f"{row.seconds:.1f}"
+            )
+        return Group(self.bar, table)
+
+
+@contextmanager
+def watching(out: Console, *, quiet: bool = False) -> Iterator[Watcher]:
+    """A live table on a terminal, one line for each finished run in a pipe, nothing where quiet is wanted."""
+    if quiet:
+        yield Watcher()
+    elif out.is_terminal:
+        live = _Live()
+        with Live(live, console=out, refresh_per_second=4, transient=True):
+            yield Watcher(live.stage, live.progress, live.outcome)
+    else:
+        began = time.monotonic()
+
+        def stage(words: str, runs: int) -> None:
+            out.print(f"{words}: {runs}")
+
+        def outcome(ended: Outcome) -> None:
+            if ended.result is not None:
+                end = ended.result
+                words = f"{end['status'].replace('_', ' ')}, objective {number(end['objective'], 5)}, {number(end['queries'])} queries"
+                out.print(Text(f"{time.monotonic() - began:7.1f} s  {ended.unit.name}: {words}"))
+
+        yield Watcher(stage, outcome=outcome)

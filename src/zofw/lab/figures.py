@@ -1,0 +1,124 @@
+"""Figures with matplotlib: one panel a case, PNG and SVG; and the grid of adversarial examples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zofw.core import Array
+from zofw.extras import extra
+
+__all__ = ["colours", "draw_curves", "draw_images"]
+
+# Okabe and Ito's palette, told apart with any colour vision, then darker and lighter companions
+PALETTE = (
+    "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a4b9a", "#8c564b", "#5b6770", "#b8a200",
+    "#a03058", "#2a6f4e", "#3b4cc0", "#c44e52", "#64b5cd", "#937860", "#da8bc3", "#4c72b0", "#8172b3", "#1f1f1f",
+)  # fmt: skip
+STYLES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
+
+AXES = {
+    "gap": "objective gap  f(x) − f*",
+    "objective": "objective  f(x)",
+    "success-rate": "attack success rate",
+}
+QUERIES = "queries (evaluations of single components)"
+
+
+def colours(labels: Sequence[str]) -> dict[str, str]:
+    """A colour for every label, in order."""
+    return {label: PALETTE[k % len(PALETTE)] for k, label in enumerate(labels)}
+
+
+def labels_of(summary: dict[str, Any]) -> list[str]:
+    """Labels of every method in any case, in order of the first appearance."""
+    return list(dict.fromkeys(curve["label"] for case in summary["cases"] for curve in case["curves"]))
+
+
+def _pyplot() -> Any:
+    matplotlib = extra("matplotlib", "plot")
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "zofw"
+    return extra("matplotlib.pyplot", "plot")
+
+
+def draw_curves(summary: dict[str, Any], stem: Path, *, group: str | None = None) -> list[Path]:
+    """Median and quartile band of every method against queries; ``group`` picks the paper's methods alone."""
+    plt = _pyplot()
+    cases = summary["cases"]
+    labels = labels_of(summary)
+    palette = colours(labels)
+    columns = 1 if len(cases) == 1 else 2
+    rows = math.ceil(len(cases) / columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(7.2 if columns == 1 else 10.5, 3.7 * rows + 0.9), squeeze=False, layout="constrained"
+    )
+    shown: dict[str, Any] = {}
+    for axis, case in zip(axes.flat, cases, strict=False):
+        for curve in case["curves"]:
+            if group is not None and curve["group"] != group:
+                continue
+            k = labels.index(curve["label"])
+            style = STYLES[(k // 5) % len(STYLES)]
+            (line,) = axis.plot(
+                case["queries"], curve["median"], color=palette[curve["label"]], linestyle=style, linewidth=1.6
+            )
+            axis.fill_between(
+                case["queries"], curve["low"], curve["high"], color=palette[curve["label"]], alpha=0.16, linewidth=0
+            )
+            shown[curve["label"]] = line
+        _dress(axis, case, summary["measure"])
+    for axis in list(axes.flat)[len(cases) :]:
+        axis.remove()
+    figure.legend(
+        list(shown.values()), list(shown), loc="outside lower center", ncols=min(len(shown), 5), frameon=False, fontsize=9
+    )
+    figure.suptitle(summary["title"], fontsize=12)
+    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
+    for path in paths:
+        figure.savefig(path, dpi=140, metadata={"Date": None} if path.suffix == ".svg" else None)
+    plt.close(figure)
+    return paths
+
+
+def _dress(axis: Any, case: dict[str, Any], measure: str) -> None:
+    axis.set_xscale("log")
+    if measure == "gap":
+        axis.set_yscale("log")
+    elif measure == "success-rate":
+        axis.set_ylim(-0.02, 1.02)
+    axis.set_xlim(float(case["queries"][0]), float(case["queries"][-1]))
+    axis.set_title(f"{case['title']}   (n = {case['n']:,}, d = {case['dim']:,})", fontsize=10)
+    axis.set_xlabel(QUERIES, fontsize=9)
+    axis.set_ylabel(AXES[measure], fontsize=9)
+    axis.tick_params(labelsize=8)
+    axis.grid(alpha=0.25, linewidth=0.6)
+    for side in ("top", "right"):
+        axis.spines[side].set_visible(False)
+
+
+def draw_images(rows: Sequence[tuple[str, Array, Sequence[str]]], stem: Path, title: str) -> list[Path]:
+    """Images in a grid, one named row each: (name, (m, C, H, W) in [−½, ½], m captions)."""
+    plt = _pyplot()
+    count = max(len(images) for _, images, _ in rows)
+    figure, axes = plt.subplots(
+        len(rows), count, figsize=(1.05 * count + 1.5, 1.25 * len(rows) + 0.7), squeeze=False, layout="constrained"
+    )
+    for line, (name, images, captions) in zip(axes, rows, strict=True):
+        for axis, image, caption in zip(line, images, captions, strict=True):
+            pixels = np.clip(np.moveaxis(image, 0, -1) + 0.5, 0.0, 1.0)
+            axis.imshow(pixels[..., 0] if pixels.shape[-1] == 1 else pixels, cmap="gray", vmin=0, vmax=1)
+            axis.set_title(caption, fontsize=8, pad=2)
+            axis.set_xticks([])
+            axis.set_yticks([])
+        line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9)
+    figure.suptitle(title, fontsize=11)
+    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
+    for path in paths:
+        figure.savefig(path, dpi=140, metadata={"Date": None} if path.suffix == ".svg" else None)
+    plt.close(figure)
+    return paths

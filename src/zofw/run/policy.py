@@ -1,0 +1,109 @@
+"""What happens when the objective raises, answers nonsense, or does not answer at all."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from zofw.core import EvaluationError
+
+T = TypeVar("T")
+
+DROPS = 10  # iterations that on_error="skip" gives up before it raises
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Ask again, wait, and in the end give the iteration up or raise.
+
+    Parameters
+    ----------
+    times
+        How often one evaluation (or, for a vectorised objective, one tile of them) is repeated.
+    backoff
+        Seconds before the first repetition; doubled for each further one, up to ``longest``.
+    skip
+        How many iterations of the run may be dropped once repeating has not helped: what such an iteration has paid is
+        counted, nothing of it is used, and it is begun again with new random numbers, so with another batch and other
+        directions. A method without randomness asks the same again.
+    longest
+        The longest wait in seconds.
+
+    Notes
+    -----
+    Every failed attempt is charged to the line "failed" of the ledger, as the oracle may have charged for it: one
+    evaluation for a function of one point and component, a whole tile for a vectorised one. The budget includes these.
+    Dropping conditions the run on points where the objective answers: estimates are then unbiased for that law only.
+
+    Examples
+    --------
+    >>> import zofw
+    >>> zofw.Retry(3, backoff=0.5).wait(2)
+    1.0
+    """
+
+    times: int = 3
+    backoff: float = 1.0
+    skip: int = 0
+    longest: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name in ("times", "skip"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise ValueError(f"Retry needs {name} to be a whole number of at least 0; got {value!r}.")
+        for name in ("backoff", "longest"):
+            value = getattr(self, name)
+            if not 0 <= value < float("inf"):
+                raise ValueError(f"Retry needs {name} to be a number of seconds ≥ 0; got {value!r}.")
+
+    def wait(self, attempt: int) -> float:
+        """Seconds to wait after the given failed attempt, the first being 1."""
+        return float(min(self.longest, self.backoff * 2.0 ** min(attempt - 1, 60)))
+
+
+def as_policy(on_error: str | Retry) -> Retry:
+    """``"raise"``, ``"skip"`` or a :class:`Retry`."""
+    if isinstance(on_error, Retry):
+        return on_error
+    if on_error == "raise":
+        return Retry(0)
+    if on_error == "skip":
+        return Retry(0, skip=DROPS)
+    raise ValueError(f"on_error should be 'raise', 'skip' or a Retry(times, backoff); got {on_error!r}.")
+
+
+def guarded(timeout: float | None, call: Callable[..., T], *arguments: Any) -> T:
+    """Call the objective; an exception or too long a wait becomes an :class:`EvaluationError`.
+
+    A call that takes too long cannot be ended: its thread is left alone and its answer ignored.
+    """
+    try:
+        return call(*arguments) if timeout is None else _within(timeout, call, arguments)
+    except EvaluationError:
+        raise
+    except Exception as error:
+        raise EvaluationError(f"The objective raised {type(error).__name__}: {error}") from error
+
+
+def _within(timeout: float, call: Callable[..., T], arguments: tuple[Any, ...]) -> T:
+    box: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            box.put((call(*arguments), None))
+        except BaseException as error:
+            box.put((None, error))
+
+    threading.Thread(target=work, daemon=True, name="zofw-oracle").start()
+    try:
+        value, error = box.get(timeout=timeout)
+    except queue.Empty:
+        raise EvaluationError(f"The objective did not answer within {timeout:g} seconds.") from None
+    if error is not None:
+        raise error
+    result: T = value
+    return result

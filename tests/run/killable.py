@@ -1,0 +1,116 @@
+"""Runs in processes of their own, for the tests to kill.
+
+    python killable.py run METHOD CHECKPOINT PAID DELAY      one run; its result goes to CHECKPOINT.result
+    python killable.py kill FOLDER KILLS SEED METHOD …       runs killed at random instants until they end; a JSON report
+
+Every evaluation of a component appends one byte to the file PAID before it answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import zofw
+from zofw.problems import BlackBox
+from zofw.run import logbook
+
+DIM, N, BUDGET, ITERATIONS = 6, 3, 500, 5
+
+
+class Counted:
+    """(1/n) Σ ½‖A_i x − y_i‖², one component at a time, each call written to a file."""
+
+    def __init__(self, paid: Path | None, delay: float = 0.0) -> None:
+        rng = np.random.default_rng(0)
+        self.A, self.y = rng.standard_normal((N, 3, DIM)), rng.standard_normal((N, 3))
+        self.file = None if paid is None else os.open(paid, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self.delay = delay
+
+    def __call__(self, x: np.ndarray, i: int) -> float:
+        if self.file is not None:
+            os.write(self.file, b".")
+        if self.delay:
+            time.sleep(self.delay)
+        return 0.5 * float(((self.A[i] @ x - self.y[i]) ** 2).sum())
+
+
+class Slow(BlackBox):
+    """The same with a gradient, for the first-order method."""
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        return np.mean([A.T @ (A @ x - y) for A, y in zip(self.fun.A, self.fun.y, strict=True)], axis=0)
+
+
+def problem(paid: Path | None = None, delay: float = 0.0) -> BlackBox:
+    return Slow(Counted(paid, delay), dim=DIM, n=N)
+
+
+def run(method: str, checkpoint: Path | None, f: BlackBox, **settings: object) -> zofw.Result:
+    chosen = {"budget": BUDGET, "max_iter": ITERATIONS, "diagnose": 0} | settings
+    resume = "auto" if checkpoint else False
+    return zofw.minimize(
+        f, zofw.L2Ball(1.0), method=method, rng=3, checkpoint=checkpoint, resume=resume, **chosen
+    )
+
+
+def child(method: str, checkpoint: Path, paid: Path, delay: float) -> int:
+    """The process id of a fork that runs to its end, or as far as it gets."""
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            result = run(method, checkpoint, problem(paid, delay))
+            result.save(f"{checkpoint}.result")
+            code = 0
+        finally:
+            os._exit(code)
+    return process
+
+
+def kill_until_done(method: str, folder: Path, kills: int, rng: np.random.Generator) -> dict[str, object]:
+    """Start the run again and again, SIGKILL it at random instants ``kills`` times, then let it end."""
+    whole = run(method, None, problem())
+    checkpoint, paid = folder / f"{method}.npz", folder / f"{method}.paid"
+    delay, hit = 5e-4, 0
+    duration = 0.06 + 1.2 * delay * whole.nfev / max(1, kills // 2)
+    for _ in range(kills):
+        logbook.CHECKPOINT_SECONDS = float(rng.choice([0.0, 0.02, 10.0]))
+        process = child(method, checkpoint, paid, delay)
+        time.sleep(rng.uniform(0.0, duration))
+        os.kill(process, signal.SIGKILL)
+        hit += os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
+    _, status = os.waitpid(child(method, checkpoint, paid, 0.0), 0)
+    result = zofw.Result.load(f"{checkpoint}.result")
+    same = {
+        name: getattr(result, name) == getattr(whole, name)
+        for name in ("nit", "nfev", "nlmo", "status", "ledger", "seed", "settings")
+    }
+    return {
+        "method": method,
+        "exit": os.waitstatus_to_exitcode(status),
+        "hit": int(hit),
+        "differs": [name for name, equal in same.items() if not equal],
+        "x": bool(np.array_equal(result.x, whole.x)),
+        "nfev": whole.nfev,
+        "paid": paid.stat().st_size if paid.exists() else 0,
+        "left": sorted(path.name for path in folder.iterdir() if path.name.startswith(".")),
+    }
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "run":
+        method, checkpoint, paid = sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
+        result = run(method, checkpoint, problem(paid, float(sys.argv[5])))
+        result.save(f"{checkpoint}.result")
+        sys.exit(0 if result.success else 3)
+    folder, kills = Path(sys.argv[2]), int(sys.argv[3])
+    generator = np.random.default_rng(int(sys.argv[4]))
+    report = [kill_until_done(method, folder, kills, generator) for method in sys.argv[5:]]
+    sys.stdout.write(json.dumps(report))
