@@ -5,7 +5,7 @@ ifneq ($(wildcard $(DATA)),)
 export ZOFW_DATA ?= $(DATA)
 endif
 
-.PHONY: demo test test-slow lint bench docs clean
+.PHONY: demo test test-slow lint bench docs package clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python -m zofw.lab demo
@@ -24,6 +24,12 @@ lint: .venv/dev.stamp
 bench: .venv/dev.stamp
 	$(BIN)/python -m benchmarks.run
 
+docs: .venv/dev.stamp
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+package: .venv/dev.stamp
+	$(BIN)/python -m pytest -m slow tests/docs/test_package.py
+
 .venv/demo.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[cli,plot,frame,report,data]'
@@ -35,4 +41,4 @@ bench: .venv/dev.stamp
 	touch $@ .venv/demo.stamp
 
 clean:
-	rm -rf .venv build dist .coverage* .mypy_cache .ruff_cache
+	rm -rf .venv build dist docs/_build docs/gallery docs/api/generated .coverage* .mypy_cache .ruff_cache

@@ -15,6 +15,8 @@ copyright = "The zofw developers, MIT licence"
 release = version = zofw.__version__
 
 extensions = [
+    "bars",
+    "existing",
     "facts",
     "myst_parser",
     "numpydoc",
@@ -27,7 +29,7 @@ extensions = [
     "sphinx-mathjax-offline",
 ]
 exclude_patterns = ["_build", "skeletons", "gallery/**/*.ipynb"]
-suppress_warnings = ["toc.empty_glob", "config.cache"]
+suppress_warnings = ["config.cache"]
 default_role = "code"
 nitpicky = False
 
@@ -41,9 +43,6 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
-rst_prolog = r"""
-.. |S| replace:: \|S\|
-"""
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
@@ -79,4 +78,4 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"index": [], "start": [], "budgets": [], "mathematics": [], "sets": [], "laws": []}
+html_sidebars = {"index": [], "start": [], "sets": []}

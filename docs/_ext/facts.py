@@ -27,6 +27,7 @@ FUNCTIONS = {
     "inf": math.inf,
 }
 LETTERS = {"S": r"|\mathcal{S}|", "R": "R", "L": "L", "eta": r"\eta_t", "mu": r"\mu_t", "inf": r"\infty"}
+ESCAPED = r"\_"
 WHEN = {"refresh": "on a refresh", "t == 0": "at $t = 0$"}
 
 
@@ -102,7 +103,7 @@ def _tex(node: ast.expr) -> str:
         case ast.Constant(value=value):
             return f"{value:g}" if isinstance(value, (int, float)) else str(value)
         case ast.Name(id=name):
-            return LETTERS.get(name, name if len(name) == 1 else rf"\text{{{name.replace('_', ' ')}}}")
+            return LETTERS.get(name, name if len(name) == 1 else rf"\texttt{{{name.replace('_', ESCAPED)}}}")
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             return rf"\frac{{{_tex(left)}}}{{{_tex(right)}}}"
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
@@ -151,7 +152,7 @@ class Markdown(SphinxDirective):
     def pages(self) -> list[Facts]:
         """All methods, in the order of their names; the page that asks is rebuilt when one of them changes."""
         folder = Path(self.env.srcdir) / "methods"
-        paths = [path for path in sorted(folder.glob("*.md")) if path.stem != "index"]
+        paths = [path for path in sorted(folder.glob("*.md"), key=lambda p: p.stem) if path.stem != "index"]
         for path in paths:
             self.env.note_dependency(str(path))
         return [Facts.read(path) for path in paths]

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import zofw
-from zofw.run.reference import reference
+from zofw.run import reference
 
 Z, y = zofw.data.load("breast-cancer")
 f = zofw.problems.Logistic(Z, y)
@@ -27,7 +27,7 @@ methods = {
     "zo-fw": zofw.ZOFW(),
     "jaguar": zofw.JAGUAR(directions=3),
 }
-results = {name: zofw.minimize(f, ball, method=m, budget=1_000_000, rng=0) for name, m in methods.items()}
+results = {name: zofw.minimize(f, ball, method=m, budget=600_000, rng=0) for name, m in methods.items()}
 for name, result in results.items():
     print(
         f"{name:8s} {result.nfev:>9,} queries, gap {result.fun - best.value:.1e}, "

@@ -21,7 +21,7 @@ def mnist_target():
     except (ImportError, zofw.data.DataError):
         return None
     ones = np.flatnonzero(images.labels == 1)[:40]
-    chosen = images.pixels[ones]
+    chosen = images.centred()[ones]
     right = zofw.targets.predict(network, chosen) == 1
     return "MNIST, Carlini and Wagner's network", network, chosen[right], images.labels[ones][right]
 
@@ -50,8 +50,8 @@ print(f"{name}: {attack.n} images of {attack.dim} pixels, all recognised")
 # %%
 # The loss of an image is its margin, negative where the network errs. It is neither convex nor smooth.
 
-size = 0.35 * np.sqrt(attack.dim)
-method = zofw.ZOSFW(batch_size=10, directions=20, stencil=zofw.Stencil.CENTRAL, radius=1e-2)
+size = 40 * np.sqrt(attack.dim / 784)
+method = zofw.ZOSFW(batch_size=5, directions=40, stencil=zofw.Stencil.CENTRAL, radius=3e-2)
 result = zofw.minimize(attack, zofw.L2Ball(size), method=method, budget=12_000, rng=0, diagnose=8)
 print(
     f"{result.nfev:,} images sent: {attack.success_rate(result.x):.0%} of the images are misread, "

@@ -20,15 +20,15 @@ arrivals = rng.exponential(1.0 / (8.0 * busy), size=(days, CUSTOMERS, 6)).cumsum
 work = rng.exponential(1.1, size=(days, CUSTOMERS, 6))  # minutes of one clerk
 
 
-def waiting(shares, day):
-    """Mean minutes a customer waits on one day, at most his patience: Lindley's recursion at each desk."""
-    service = work[day] / (CLERKS * shares)
-    free = np.zeros(6)
-    total = 0.0
-    for k in range(CUSTOMERS):
-        wait = np.maximum(free - arrivals[day, k], 0.0)
-        total += busy @ np.minimum(wait, PATIENCE)
-        free = np.maximum(free, arrivals[day, k]) + service[k]
+def waiting(shares, chosen):
+    """Mean minutes a customer waits, at most his patience, for each sharing (rows) and chosen day (columns)."""
+    pace = CLERKS * shares[:, None, :]
+    free = np.zeros((len(shares), len(chosen), 6))
+    total = np.zeros((len(shares), len(chosen)))
+    for k in range(CUSTOMERS):  # Lindley's recursion at each desk
+        arrival = arrivals[chosen, k]
+        total += np.minimum(np.maximum(free - arrival, 0.0), PATIENCE) @ busy
+        free = np.maximum(free, arrival) + work[chosen, k] / pace
     return total / CUSTOMERS
 
 
@@ -36,7 +36,7 @@ def waiting(shares, day):
 # A component is a day. A method may look at a few days at a time, at points slightly apart; the simulator's kinks want a
 # radius well above rounding.
 
-f = zofw.problems.BlackBox(waiting, dim=6, n=days)
+f = zofw.problems.BlackBox(waiting, dim=6, n=days, vectorized=True)
 method = zofw.ZOSFW(batch_size=3, directions=4, radius=5e-3, stencil=zofw.Stencil.CENTRAL)
 result = zofw.minimize(f, zofw.Simplex(), method=method, budget=6_000, rng=0, inside=True, diagnose=6)
 print(f"{result.nfev:,} simulated days; {result.message}")

@@ -2,7 +2,7 @@
 A portfolio under a risk simulator
 ==================================
 
-Thousands of simulated years, fat tails and crises included; a portfolio's certainty equivalent is only known by playing
+A thousand simulated years, fat tails and crises included; a portfolio's certainty equivalent is only known by playing
 it through them. No asset may hold more than a quarter: a capped simplex.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 import zofw
 
 rng = np.random.default_rng(11)
-assets, scenarios, aversion = 12, 3_000, 3.0
+assets, scenarios, aversion = 12, 1_000, 3.0
 mean = np.linspace(0.01, 0.10, assets)
 spread = np.linspace(0.02, 0.32, assets)
 market = rng.standard_t(4, size=(scenarios, 1))
@@ -30,7 +30,7 @@ def disutility(weights, years):
 f = zofw.problems.BlackBox(disutility, dim=assets, n=scenarios, vectorized=True)
 capped = zofw.CappedSimplex(1.0, 0.25)
 runs = {
-    name: zofw.minimize(f, capped, method=method, budget=2_000_000, rng=0)
+    name: zofw.minimize(f, capped, method=method, budget=600_000, rng=0)
     for name, method in {
         "zo-sfw": zofw.ZOSFW(batch_size=50, directions=6),
         "acc-szofw": zofw.AccSZOFW(),

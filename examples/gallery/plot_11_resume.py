@@ -7,7 +7,6 @@ before the open iteration and the answers it has had, and the resumed run ends w
 disturbed.
 """
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -23,25 +22,20 @@ program = """
 import sys, time, zofw
 Z, y = zofw.data.load("breast-cancer")
 f = zofw.problems.Logistic(Z, y)
-session = zofw.Session(
-    zofw.L1Ball(10.0), dim=f.dim, n=f.n, method="zsfw-dvr", budget=400_000, rng=0, objective=f.value
+zofw.minimize(
+    f, zofw.L1Ball(10.0), method="zsfw-dvr", budget=400_000, rng=0, checkpoint=sys.argv[1],
+    callback=lambda intermediate_result: time.sleep(0.02),
 )
-while (query := session.ask()) is not None:
-    session.tell(query, zofw.problems.evaluate(f, query))
-    session.checkpoint(sys.argv[1])
-    time.sleep(0.005)
 """
 
 # %%
 # Start it, let it work a little, kill it.
 
 file = Path(tempfile.mkdtemp()) / "run.npz"
-process = subprocess.Popen(
-    [sys.executable, "-c", program, str(file)], env=os.environ | {"OMP_NUM_THREADS": "1"}
-)
+process = subprocess.Popen([sys.executable, "-c", program, str(file)])
 while not file.exists():
     time.sleep(0.05)
-time.sleep(0.3)
+time.sleep(1.0)
 process.kill()
 process.wait()
 
@@ -50,13 +44,20 @@ process.wait()
 
 Z, y = zofw.data.load("breast-cancer")
 f = zofw.problems.Logistic(Z, y)
-session = zofw.Session.resume(file, objective=f.value)
-at = session.nfev
-resumed = zofw.run.drive(f, session)
-whole = zofw.minimize(f, zofw.L1Ball(10.0), method="zsfw-dvr", budget=400_000, rng=0)
+settings = {"method": "zsfw-dvr", "budget": 400_000, "rng": 0}
+after = []
+resumed = zofw.minimize(
+    f,
+    zofw.L1Ball(10.0),
+    **settings,
+    checkpoint=file,
+    resume=True,
+    callback=lambda intermediate_result: after.append(intermediate_result.nfev),
+)
+whole = zofw.minimize(f, zofw.L1Ball(10.0), **settings)
 assert np.array_equal(resumed.x, whole.x)
 assert resumed.nfev == whole.nfev
-print(f"killed after {at:,} queries, ended after {resumed.nfev:,}: the same bits, no query paid twice")
+print(f"resumed by query {after[0]:,}, ended after {resumed.nfev:,}: the same bits, no query paid twice")
 
 # %%
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
@@ -64,7 +65,7 @@ ax.plot(
     whole.trace.queries, whole.trace.objective, color="C7", linewidth=5, alpha=0.5, label="never disturbed"
 )
 ax.plot(resumed.trace.queries, resumed.trace.objective, "C0", label="killed and resumed")
-ax.axvline(at, color="C3", linestyle="--", label="killed here")
+ax.axvline(after[0], color="C3", linestyle="--", label="killed before this")
 ax.set_xlabel("queries")
 ax.set_ylabel("objective")
 ax.legend(frameon=False)

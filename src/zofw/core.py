@@ -297,6 +297,7 @@ class Task:
     max_iter: int | None = None
     gradient: Callable[[Array], Array] | None = None
     value: Callable[[Array], float] | None = None
+    support: Callable[[Batch], Indices] | None = None
     lmos: int = field(default=0, compare=False)
 
     def lmo(self, g: Array, warm: Atom | None = None) -> Atom:
@@ -321,6 +322,13 @@ class Task:
     @property
     def all(self) -> Batch:
         return Batch(self.n)
+
+    def given(self, U: Directions, S: Batch) -> Directions:
+        """U for use after a query over S: a lazy law replaces the rows that S cannot see, every other keeps them."""
+        conditioned: Callable[[Indices | None], Directions] | None = getattr(U, "given", None)
+        if conditioned is None:
+            return U
+        return conditioned(None if self.support is None else self.support(S))
 
     def sample(self, rng: np.random.Generator, size: int) -> Batch:
         """``size`` components drawn uniformly with replacement."""

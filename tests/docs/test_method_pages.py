@@ -7,10 +7,10 @@ import re
 
 import numpy as np
 import pytest
-from conftest import quadratic_sum
 from pages import DOCS, facts
 
 import zofw
+from conftest import quadratic_sum
 from zofw.problems import evaluate
 
 N, D, ITERATIONS = 90, 7, 14

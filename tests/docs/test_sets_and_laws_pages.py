@@ -31,7 +31,7 @@ def test_a_row_tells_what_the_set_is(name):
         assert region.diameter(dim) == pytest.approx(facts.evaluate(row["diameter"], names))
     ball = region.inball(dim)
     assert (ball is None) == (row["inball"] is None)
-    if ball is not None and not str(row["inball"]).isalpha() or row["inball"] == "r":
+    if (ball is not None and not str(row["inball"]).isalpha()) or row["inball"] == "r":
         assert ball[1] == pytest.approx(facts.evaluate(row["inball"], names))
 
 

@@ -30,12 +30,13 @@ class Counted:
     def __init__(self, paid: Path | None, delay: float = 0.0) -> None:
         rng = np.random.default_rng(0)
         self.A, self.y = rng.standard_normal((N, 3, DIM)), rng.standard_normal((N, 3))
-        self.file = None if paid is None else os.open(paid, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        self.delay = delay
+        self.paid, self.delay = paid, delay
 
     def __call__(self, x: np.ndarray, i: int) -> float:
-        if self.file is not None:
-            os.write(self.file, b".")
+        if self.paid is not None:
+            file = os.open(self.paid, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            os.write(file, b".")
+            os.close(file)
         if self.delay:
             time.sleep(self.delay)
         return 0.5 * float(((self.A[i] @ x - self.y[i]) ** 2).sum())

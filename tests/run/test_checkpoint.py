@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import quadratic_sum
 
 import zofw
+from conftest import quadratic_sum
 from zofw.core import Stencil
 from zofw.problems import evaluate
 from zofw.run.codec import decode, encode, read_document, write_document

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import small_set
 
 import zofw
+from conftest import small_set
 from zofw.problems import BlackBox
 from zofw.sets import as_set
 

@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conftest import quadratic_sum
 
 import zofw
+from conftest import quadratic_sum
 from zofw.core import Answer, Query, Stencil
 from zofw.problems import evaluate
 

@@ -190,7 +190,7 @@ class ZSFWDVR:
             S = task.sample(rng, self.batch_size)
             query = Query(np.stack([x, state.before]), S, U, mu, self.stencil)
             new, old = slopes(query, (yield query))
-            g = spider(state.g, U, new, old, self.law.scale(d, b))
+            g = spider(state.g, task.given(U, S), new, old, self.law.scale(d, b))
         s = task.lmo(g)
         gap = float(g @ x) - s.dot(g)
         return self.State(t + 1, s.move(x, gamma), x, g), {

@@ -89,6 +89,11 @@ class Implicit(Operator):
             return np.zeros(self.dim)
         return self.numbers(self.dim).combine(self.key, self.dim, self._scaled(c, 0, self.count))
 
+    def combine_rows(self, index: Indices, c: Array) -> Array:
+        """(U c)[index], from these rows alone."""
+        tiles = blocks(len(index), max(1, TILE_ENTRIES // self.count))
+        return np.concatenate([np.zeros(0), *(self.rows(index[start:stop]) @ c for start, stop in tiles)])
+
     def project(self, g: Array) -> Array:
         if not g.any():
             return np.zeros(self.count)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 from numba.core.types import boolean, float64, int64, void
+from numba.extending import register_jitable
 
 from zofw.core import Array, Indices
 from zofw.kernels import compiled_losses, losses, series, stencils
@@ -21,6 +22,8 @@ NAMES = list(LOSSES)
 LOGISTIC, WELSCH = NAMES.index("logistic"), NAMES.index("welsch")
 PIECE_LINES = 256  # rows whose margins are one piece
 
+for formula in (losses.logistic_formula, losses.welsch_formula):
+    register_jitable(formula)
 logistic, welsch, half_square = map(
     device, (losses.logistic_formula, losses.welsch_formula, stencils.half_square)
 )

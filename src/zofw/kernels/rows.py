@@ -37,8 +37,19 @@ class Rows:
     def nnz(self) -> int:
         return int(np.add.reduce(self.ends) - np.add.reduce(self.starts))
 
+    def columns(self) -> NDArray[Any]:
+        """The columns of the entries, row after row."""
+        return self.indices[self._places(self._pointers())]
+
     def csr(self) -> sp.csr_array:
         """The same rows as a matrix of their own."""
-        pointers = np.concatenate([[0], np.cumsum(self.ends - self.starts)]).astype(self.starts.dtype)
-        place = np.arange(pointers[-1]) + np.repeat(self.starts - pointers[:-1], np.diff(pointers))
+        pointers = self._pointers()
+        place = self._places(pointers)
         return sp.csr_array((self.data[place], self.indices[place], pointers), shape=self.shape)
+
+    def _pointers(self) -> NDArray[Any]:
+        return np.concatenate([[0], np.cumsum(self.ends - self.starts)]).astype(self.starts.dtype)
+
+    def _places(self, pointers: NDArray[Any]) -> NDArray[Any]:
+        """Where the entries lie in the matrix they come from."""
+        return np.arange(pointers[-1]) + np.repeat(self.starts - pointers[:-1], np.diff(pointers))

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 
 from zofw import problems
 from zofw.core import Array
-from zofw.data import datasets, load, locate
+from zofw.data import DataError, datasets, load, locate
 from zofw.data.packing import write_atomically
 from zofw.data.store import find
 from zofw.lab.spec import Case, SpecError
@@ -31,7 +31,10 @@ LINEAR = {
     "correntropy": problems.Correntropy,
     "least-squares": problems.LeastSquares,
 }
-ATTACKS = {"mnist-attack": ("mnist", "mnist-carlini-weights"), "cifar-attack": ("cifar10", "cifar10-resnet20-weights")}
+ATTACKS = {
+    "mnist-attack": ("mnist", "mnist-carlini-weights"),
+    "cifar-attack": ("cifar10", "cifar10-resnet20-weights"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +106,12 @@ def build_case(case: Case, folder: str = "") -> Built:
     """
     if case.problem in LINEAR:
         if case.data is None:
-            raise SpecError(f"case {case.name!r}: the problem {case.problem} needs data = 'name of a data set'.")
+            raise SpecError(
+                f"case {case.name!r}: the problem {case.problem} needs data = 'name of a data set'."
+            )
         problem = _made(case, LINEAR[case.problem], *_load(case.data))
     elif case.problem in ATTACKS:
-        problem = _attack(case.problem, **case.arguments)
+        problem = _made(replace(case, arguments={}), lambda: _attack(case.problem, **case.arguments))
     elif ":" in case.problem:
         problem = _made(case, find_object(case.problem, folder))
         if not hasattr(problem, "values"):
@@ -125,6 +130,8 @@ def build_case(case: Case, folder: str = "") -> Built:
 def _made(case: Case, make: Callable[..., Any], *data: Any) -> Any:
     try:
         return make(*data, **case.arguments)
+    except (DataError, SpecError):
+        raise
     except (TypeError, ValueError) as error:
         raise SpecError(f"case {case.name!r}: {case.problem} refused its arguments: {error}") from error
 
@@ -138,16 +145,36 @@ def _set(case: Case, folder: str) -> Any:
     try:
         return cls(**arguments)
     except (TypeError, ValueError) as error:
-        raise SpecError(f"case {case.name!r}: the set {case.set['name']} refused its arguments: {error}") from error
+        raise SpecError(
+            f"case {case.name!r}: the set {case.set['name']} refused its arguments: {error}"
+        ) from error
 
 
 @lru_cache(maxsize=1)
-def _attack(kind: str, split: str = "test", label: int | None = None, images: int | None = None) -> Any:
+def _attack(
+    kind: str,
+    split: str = "test",
+    label: int | None = None,
+    images: int | None = None,
+    network: str = "",
+    weights: str | None = None,
+    device: str | None = None,
+) -> Any:
     """A universal attack on the correctly classified images of a split: of one class, or the first of all."""
     from zofw import targets
 
     name, _ = ATTACKS[kind]
-    network = targets.mnist_carlini() if kind == "mnist-attack" else targets.cifar10_resnet20()
+    networks = {
+        "mnist-carlini": targets.mnist_carlini,
+        "resnet20": targets.cifar10_resnet20,
+        "resnet18": targets.resnet18,
+    }
+    chosen = network or ("mnist-carlini" if kind == "mnist-attack" else "resnet20")
+    if chosen not in networks or (chosen == "resnet18" and weights is None):
+        raise SpecError(
+            f"{kind}: network should be one of {', '.join(networks)}, resnet18 with weights; got {chosen!r}."
+        )
+    model = networks[chosen](weights)
     loaded: Any = load(name, split=split)
     pixels, classes = loaded.centred(), loaded.labels
     if label is not None:
@@ -155,8 +182,8 @@ def _attack(kind: str, split: str = "test", label: int | None = None, images: in
     if images is not None:
         enough = 2 * images  # more than are needed, for some are misclassified
         pixels, classes = pixels[:enough], classes[:enough]
-    right = np.flatnonzero(targets.predict(network, pixels) == classes)[:images]
-    return problems.UniversalAttack(network, pixels[right], classes[right])
+    right = np.flatnonzero(targets.predict(model, pixels) == classes)[:images]
+    return problems.UniversalAttack(model, pixels[right], classes[right], device=device)
 
 
 def missing_files(case: Case) -> list[str]:
@@ -174,7 +201,12 @@ def missing_files(case: Case) -> list[str]:
 
 def optimum(case: Case, built: Built, path: Path) -> dict[str, Any]:
     """The reference value of a case, computed once and kept in a file."""
-    key = {"problem": case.problem, "data": case.data, "arguments": dict(case.arguments), "set": dict(case.set)}
+    key = {
+        "problem": case.problem,
+        "data": case.data,
+        "arguments": dict(case.arguments),
+        "set": dict(case.set),
+    }
     if path.is_file():
         kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if kept.get("key") == key:

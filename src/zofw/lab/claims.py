@@ -6,7 +6,8 @@ the paper's by default):
     best      the method has the lowest value (the highest, for success rates)
     worst     the method has the highest value
     beats     the method is better than each of ``against``
-    near      the method is within ``factor`` of the best of ``against``
+    near      the method is within ``factor`` of the best of ``against`` (for success rates, within factor − 1)
+    far       the method is behind the best of ``against`` by more than that
     stalls    over the last decade of queries the method gains less than ``factor`` (the ratio of medians; for success
               rates, the difference)
 
@@ -24,11 +25,13 @@ from zofw.lab.spec import Claim, SpecError
 
 __all__ = ["TESTS", "judge"]
 
-TESTS = ("best", "worst", "beats", "near", "stalls")
+TESTS = ("best", "worst", "beats", "near", "far", "stalls")
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
 
 
-def judge(claims: Sequence[Claim], cases: Sequence[dict[str, Any]], *, lower_is_better: bool) -> list[dict[str, Any]]:
+def judge(
+    claims: Sequence[Claim], cases: Sequence[dict[str, Any]], *, lower_is_better: bool
+) -> list[dict[str, Any]]:
     """A verdict for every claim, with the figures that decide it."""
     return [_judge(claim, cases, lower_is_better) for claim in claims]
 
@@ -66,7 +69,7 @@ def _judge(claim: Claim, cases: Sequence[dict[str, Any]], lower: bool) -> dict[s
 def _finding(claim: Claim, case: dict[str, Any], lower: bool) -> dict[str, Any] | None:
     """One case's verdict and figures; None where the methods were not run."""
     sign = 1.0 if lower else -1.0
-    at = int(np.searchsorted(case["queries"], claim.at * case["budget"], side="right")) - 1
+    at = _place(case, claim.at * case["budget"])
     curves = {curve["label"]: curve for curve in case["curves"]}
     if claim.method not in curves:
         return None
@@ -85,9 +88,10 @@ def _finding(claim: Claim, case: dict[str, Any], lower: bool) -> dict[str, Any] 
     rival = pick(others, key=lambda label: others[label][1])
     theirs = others[rival]
     better = mine[1] < theirs[1] if claim.test != "worst" else mine[1] > theirs[1]
-    if claim.test == "near":
-        better = mine[1] <= claim.factor * theirs[1] if lower else mine[1] <= theirs[1] + (claim.factor - 1.0)
-    apart = mine[2] < theirs[0] or theirs[2] < mine[0] or claim.test == "near"
+    if claim.test in ("near", "far"):
+        near = mine[1] <= claim.factor * theirs[1] if lower else mine[1] <= theirs[1] + (claim.factor - 1.0)
+        better = near == (claim.test == "near")
+    apart = mine[2] < theirs[0] or theirs[2] < mine[0] or claim.test in ("near", "far")
     return {
         "case": case["name"],
         "verdict": (HOLDS if better else FAILS) if apart else OPEN,
@@ -100,15 +104,22 @@ def _finding(claim: Claim, case: dict[str, Any], lower: bool) -> dict[str, Any] 
     }
 
 
+def _place(case: dict[str, Any], queries: float) -> int:
+    """The last point of the grid within so many queries, or the first of all."""
+    return max(0, int(np.searchsorted(case["queries"], queries, side="right")) - 1)
+
+
 def _point(curve: dict[str, Any], at: int, sign: float) -> tuple[float, float, float]:
     """Lower quartile, median, upper quartile, with small being good."""
     low, median, high = (sign * float(curve[name][at]) for name in ("low", "median", "high"))
     return min(low, high), median, max(low, high)
 
 
-def _stalls(claim: Claim, case: dict[str, Any], curve: dict[str, Any], at: int, lower: bool) -> dict[str, Any]:
-    before = int(np.searchsorted(case["queries"], case["queries"][at] / 10, side="right")) - 1
-    then, now = (float(curve["median"][max(0, k)]) for k in (before, at))
+def _stalls(
+    claim: Claim, case: dict[str, Any], curve: dict[str, Any], at: int, lower: bool
+) -> dict[str, Any]:
+    before = _place(case, case["queries"][at] / 10)
+    then, now = (float(curve["median"][k]) for k in (before, at))
     gain = then / now if lower else now - then
     return {
         "case": case["name"],

@@ -47,7 +47,11 @@ def ends(summary: dict[str, Any], case: dict[str, Any]) -> Table:
         end = curve["end"]
         counts = [number(end[name]) for name in ("queries", "iterations", "lmos")]
         table.add_row(
-            Text(curve["label"]), number(end["median"]), *counts, f"{end['seconds']:.2f}", end["status"].replace("_", " ")
+            Text(curve["label"]),
+            number(end["median"]),
+            *counts,
+            f"{end['seconds']:.2f}",
+            end["status"].replace("_", " "),
         )
     return table
 
@@ -62,7 +66,9 @@ class _Live:
     """Running runs as rows; finished ones as a count."""
 
     def __init__(self) -> None:
-        self.bar = Bar(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self.bar = Bar(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        )
         self.task = self.bar.add_task("", total=None)
         self.rows: dict[str, Progress] = {}
 
@@ -82,7 +88,12 @@ class _Live:
         for row in list(self.rows.values()):
             share = f"{100 * row.spent / row.budget:.0f} %"
             table.add_row(
-                Text(row.name), share, number(row.spent), number(row.iterations), number(row.objective, 5), f"{row.seconds:.1f}"
+                Text(row.name),
+                share,
+                number(row.spent),
+                number(row.iterations),
+                number(row.objective, 5),
+                f"{row.seconds:.1f}",
             )
         return Group(self.bar, table)
 

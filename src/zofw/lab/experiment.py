@@ -34,7 +34,9 @@ def present(experiment: Experiment) -> tuple[tuple[Case, ...], dict[str, list[st
     return tuple(case for case in experiment.cases if case.name not in absent), absent
 
 
-def conduct(experiment: Experiment, out: Path, *, workers: int = 2, watcher: Watcher = Watcher()) -> list[str]:
+def conduct(
+    experiment: Experiment, out: Path, *, workers: int = 2, watcher: Watcher = Watcher()
+) -> list[str]:
     """Do what is not done yet; returns a sentence for everything that went wrong."""
     cases, absent = present(experiment)
     out.mkdir(parents=True, exist_ok=True)
@@ -51,7 +53,14 @@ def conduct(experiment: Experiment, out: Path, *, workers: int = 2, watcher: Wat
     rates, more = tune(experiment, out, workers=workers, watcher=watcher)
     problems += more
     units = [
-        _unit(experiment, case, method, rates.get((case.name, method.label)), seed, out / case.name / method.label / f"seed-{seed}")
+        _unit(
+            experiment,
+            case,
+            method,
+            rates.get((case.name, method.label)),
+            seed,
+            out / case.name / method.label / f"seed-{seed}",
+        )
         for case in cases
         for seed in experiment.seeds
         for method in all_methods(experiment.methods, experiment.others)
@@ -70,12 +79,15 @@ def _optima(
     watcher.stage("reference values", len(cases))
     with one_thread():
         found = [
-            attempt_optimum(case, experiment.folder, str(out / case.name / "reference.json")) for case in cases
+            attempt_optimum(case, experiment.folder, str(out / case.name / "reference.json"))
+            for case in cases
         ]
     return [value for value in found if isinstance(value, str)]
 
 
-def _unit(experiment: Experiment, case: Case, method: Method, lr: float | None, seed: int, path: Path) -> Unit:
+def _unit(
+    experiment: Experiment, case: Case, method: Method, lr: float | None, seed: int, path: Path
+) -> Unit:
     limit = None if math.isinf(experiment.max_time) else experiment.max_time
     return Unit(
         str(path), case, method, lr, seed, experiment.measure, experiment.diagnose, limit, experiment.folder
@@ -100,7 +112,14 @@ def tune(
             if method.name == "auto":
                 continue
             units[case.name, method.label] = [
-                _unit(experiment, shorter, method, lr, seed, out / case.name / method.label / f"tune-{lr:g}-{seed}")
+                _unit(
+                    experiment,
+                    shorter,
+                    method,
+                    lr,
+                    seed,
+                    out / case.name / method.label / f"tune-{lr:g}-{seed}",
+                )
                 for lr in method.grid or tuning.grid
                 for seed in tuning.seeds
             ]

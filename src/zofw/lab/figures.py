@@ -55,7 +55,11 @@ def draw_curves(summary: dict[str, Any], stem: Path, *, group: str | None = None
     columns = 1 if len(cases) == 1 else 2
     rows = math.ceil(len(cases) / columns)
     figure, axes = plt.subplots(
-        rows, columns, figsize=(7.2 if columns == 1 else 10.5, 3.7 * rows + 0.9), squeeze=False, layout="constrained"
+        rows,
+        columns,
+        figsize=(7.2 if columns == 1 else 10.5, 3.7 * rows + 0.9),
+        squeeze=False,
+        layout="constrained",
     )
     shown: dict[str, Any] = {}
     for axis, case in zip(axes.flat, cases, strict=False):
@@ -65,17 +69,31 @@ def draw_curves(summary: dict[str, Any], stem: Path, *, group: str | None = None
             k = labels.index(curve["label"])
             style = STYLES[(k // 5) % len(STYLES)]
             (line,) = axis.plot(
-                case["queries"], curve["median"], color=palette[curve["label"]], linestyle=style, linewidth=1.6
+                case["queries"],
+                curve["median"],
+                color=palette[curve["label"]],
+                linestyle=style,
+                linewidth=1.6,
             )
             axis.fill_between(
-                case["queries"], curve["low"], curve["high"], color=palette[curve["label"]], alpha=0.16, linewidth=0
+                case["queries"],
+                curve["low"],
+                curve["high"],
+                color=palette[curve["label"]],
+                alpha=0.16,
+                linewidth=0,
             )
             shown[curve["label"]] = line
         _dress(axis, case, summary["measure"])
     for axis in list(axes.flat)[len(cases) :]:
         axis.remove()
     figure.legend(
-        list(shown.values()), list(shown), loc="outside lower center", ncols=min(len(shown), 5), frameon=False, fontsize=9
+        list(shown.values()),
+        list(shown),
+        loc="outside lower center",
+        ncols=min(len(shown), 4 if columns == 1 else 6),
+        frameon=False,
+        fontsize=8.5,
     )
     figure.suptitle(summary["title"], fontsize=12)
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
@@ -106,7 +124,11 @@ def draw_images(rows: Sequence[tuple[str, Array, Sequence[str]]], stem: Path, ti
     plt = _pyplot()
     count = max(len(images) for _, images, _ in rows)
     figure, axes = plt.subplots(
-        len(rows), count, figsize=(1.05 * count + 1.5, 1.25 * len(rows) + 0.7), squeeze=False, layout="constrained"
+        len(rows),
+        count,
+        figsize=(1.05 * count + 1.5, 1.25 * len(rows) + 0.7),
+        squeeze=False,
+        layout="constrained",
     )
     for line, (name, images, captions) in zip(axes, rows, strict=True):
         for axis, image, caption in zip(line, images, captions, strict=True):

@@ -41,7 +41,9 @@ def read_summary(folder: Path) -> dict[str, Any]:
     return dict(read_json(path))
 
 
-def write_report(summary: dict[str, Any], folder: Path, *, images: dict[str, Path] | None = None) -> dict[str, Path]:
+def write_report(
+    summary: dict[str, Any], folder: Path, *, images: dict[str, Path] | None = None
+) -> dict[str, Path]:
     """summary.json, figures, tables and report.html in a directory; returns their places by kind."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "summary.json", summary)
@@ -49,10 +51,14 @@ def write_report(summary: dict[str, Any], folder: Path, *, images: dict[str, Pat
     made: dict[str, Path] = {"summary": folder / "summary.json"}
     if summary["kind"] == "curves":
         groups = {curve["group"] for case in summary["cases"] for curve in case["curves"]}
-        stems = [("figure", "paper", "-paper")] if groups == {"paper", "others"} else []
+        stems: list[tuple[str, str | None, str]] = (
+            [("figure", "paper", "-paper")] if groups == {"paper", "others"} else []
+        )
         stems.append(("figure-all" if stems else "figure", None, "-all" if stems else ""))
         for kind, group, suffix in stems:
-            made[kind], made[f"{kind}-svg"] = draw_curves(summary, folder / f"{summary['name']}{suffix}", group=group)
+            made[kind], made[f"{kind}-svg"] = draw_curves(
+                summary, folder / f"{summary['name']}{suffix}", group=group
+            )
     made |= write_tables(summary, folder)
     made["report"] = folder / "report.html"
     page = render(summary, images or {}).encode()
@@ -102,6 +108,9 @@ def protocol(summary: dict[str, Any]) -> list[str]:
         return [
             "Every method runs its iterations against an oracle that answers zeros: the price of a query is known before "
             "it is answered, so these counts are exact.",
+            f"Counts are at n = {summary['plan']['base_n']:,} and d = {summary['plan']['base_d']:,}; powers of n are fitted over "
+            f"n = {summary['plan']['n']} at that d, powers of d over d = {summary['plan']['d']} at that n, T = "
+            f"{summary['plan']['T']}. The average leaves out the first iteration, which may be a start-up.",
         ]
     seeds = summary["seeds"]
     lines = [
@@ -109,7 +118,11 @@ def protocol(summary: dict[str, Any]) -> list[str]:
         "the same point; the value there is the beginning of each curve.",
         "The exact objective is computed for diagnosis only: its evaluations are not counted and its time is not measured.",
         f"{len(seeds)} seed{'s' * (len(seeds) > 1)} ({', '.join(map(str, seeds))})"
-        + ("; lines are medians, bands reach from the lower to the upper quartile." if len(seeds) > 1 else "."),
+        + (
+            "; lines are medians, bands reach from the lower to the upper quartile."
+            if len(seeds) > 1
+            else "."
+        ),
     ]
     if summary["tuning"] is None:
         lines.append("Nothing is tuned: every method takes its published step.")
@@ -121,11 +134,15 @@ def protocol(summary: dict[str, Any]) -> list[str]:
             f"over the seeds {', '.join(map(str, tuning['seeds']))}, which are not reported, on "
             f"{100 * tuning['share']:g} % of the budget."
         )
-    for case in summary["cases"]:
-        if case["optimum"] is not None:
-            lines.append(f"{case['title']}: f* = {case['optimum']['value']:.10g}, {case['optimum']['label']}.")
-    for name, files in summary["absent"].items():
-        lines.append(f"{name} is left out, for {', '.join(files)} is not on this machine.")
+    lines += [
+        f"{case['title']}: f* = {case['optimum']['value']:.10g}, {case['optimum']['label']}."
+        for case in summary["cases"]
+        if case["optimum"] is not None
+    ]
+    lines += [
+        f"{name} is left out, for {', '.join(files)} is not on this machine."
+        for name, files in summary["absent"].items()
+    ]
     return lines
 
 
@@ -179,11 +196,22 @@ END = ("queries", "iterations", "lmos", "seconds")
 def write_tables(summary: dict[str, Any], folder: Path) -> dict[str, Path]:
     """The end of every curve, the curves themselves, what was tuned and the claims, as CSV."""
     tables: dict[str, tuple[list[str], list[list[Any]]]] = {}
-    if summary["kind"] == "costs":
-        tables["costs"] = (list(summary["rows"][0]), [list(row.values()) for row in summary["rows"]])
+    if summary["kind"] != "curves":
+        tables[summary["kind"]] = (list(summary["rows"][0]), [list(row.values()) for row in summary["rows"]])
     else:
         tables["ends"] = (
-            ["case", "method", "group", "lr", "median", "lower_quartile", "upper_quartile", *END, "status", "settings"],
+            [
+                "case",
+                "method",
+                "group",
+                "lr",
+                "median",
+                "lower_quartile",
+                "upper_quartile",
+                *END,
+                "status",
+                "settings",
+            ],
             [_end_row(case, curve) for case in summary["cases"] for curve in case["curves"]],
         )
         tables["curves"] = (
@@ -192,7 +220,9 @@ def write_tables(summary: dict[str, Any], folder: Path) -> dict[str, Path]:
                 [case["name"], curve["label"], int(q), *(f"{v:.6g}" for v in values)]
                 for case in summary["cases"]
                 for curve in case["curves"]
-                for q, *values in zip(case["queries"], curve["median"], curve["low"], curve["high"], strict=True)
+                for q, *values in zip(
+                    case["queries"], curve["median"], curve["low"], curve["high"], strict=True
+                )
             ],
         )
         if summary["tuning"] is not None:
@@ -210,7 +240,11 @@ def write_tables(summary: dict[str, Any], folder: Path) -> dict[str, Path]:
         tables["claims"] = (
             ["claim", "verdict", "case", "case_verdict", "queries", "value", "rival", "rival_value"],
             [
-                [claim["id"], claim["verdict"], *(found[key] for key in ("case", "verdict", "queries", "value", "rival", "rival_value"))]
+                [
+                    claim["id"],
+                    claim["verdict"],
+                    *(found[key] for key in ("case", "verdict", "queries", "value", "rival", "rival_value")),
+                ]
                 for claim in summary["claims"]
                 for found in claim["cases"]
             ],

@@ -15,20 +15,31 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from zofw.core import EvaluationError, Task
+from zofw.core import Array, EvaluationError, Task
 from zofw.data import DataError
 from zofw.lab.cases import Built, build_case, optimum
 from zofw.lab.methods import build
 from zofw.lab.spec import Case, Method, SpecError, fingerprint
-from zofw.lab.store import CHECKPOINT, Folder, Journal, StoreError, read_json, write_json, write_trace
-from zofw.problems import evaluate
+from zofw.lab.store import Folder, StoreError, read_json, write_json, write_trace
 from zofw.registry import UnknownName
-from zofw.run import BudgetError, FileError, Session, Trace
+from zofw.run import BudgetError, FileError, LockedError, Session, Status, Trace, minimize
+from zofw.run.result import Result
 
 __all__ = ["Outcome", "Progress", "Unit", "execute", "run_all"]
 
 TOLD_EVERY = 0.25  # seconds between two messages of a worker
-MISTAKES = (SpecError, DataError, StoreError, FileError, EvaluationError, UnknownName, ValueError, TypeError, ImportError)
+MISTAKES = (
+    SpecError,
+    DataError,
+    StoreError,
+    FileError,
+    LockedError,
+    EvaluationError,
+    UnknownName,
+    ValueError,
+    TypeError,
+    ImportError,
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,10 @@ class Unit:
         """What spec.json says; the fingerprint is of what decides the numbers."""
         content = dataclasses.asdict(self)
         del content["path"], content["folder"]
-        decides = {**content, "case": {k: v for k, v in content["case"].items() if k not in ("title", "optional")}}
+        decides = {
+            **content,
+            "case": {k: v for k, v in content["case"].items() if k not in ("title", "optional")},
+        }
         return {**content, "fingerprint": fingerprint(decides), "folder": self.folder}
 
     @classmethod
@@ -63,7 +77,9 @@ class Unit:
         content = read_json(path / "spec.json")
         try:
             method = {**content["method"], "grid": tuple(content["method"]["grid"])}
-            rest = {name: content[name] for name in ("lr", "seed", "measure", "diagnose", "max_time", "folder")}
+            rest = {
+                name: content[name] for name in ("lr", "seed", "measure", "diagnose", "max_time", "folder")
+            }
             return cls(str(path), Case(**content["case"]), Method(**method), **rest)
         except (KeyError, TypeError) as error:
             raise StoreError(f"{path / 'spec.json'} is not the specification of a run: {error!r}.") from error
@@ -115,7 +131,11 @@ class _Hold:
 
 def built(case: Case, folder: str) -> Built:
     """The problem of a case, kept for the next run on it."""
-    data = {name: value for name, value in dataclasses.asdict(case).items() if name not in ("budget", "parameters", "title")}
+    data = {
+        name: value
+        for name, value in dataclasses.asdict(case).items()
+        if name not in ("budget", "parameters", "title")
+    }
     return _built(fingerprint([data, folder]), _Hold(case, folder))
 
 
@@ -126,83 +146,49 @@ def execute(unit: Unit, tell: Tell | None = None) -> dict[str, Any]:
     if folder.finished:
         return dict(read_json(folder.summary))
     ready = built(unit.case, unit.folder)
+    task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=unit.case.budget)
+    watch = _Watch(unit, ready, tell)
     try:
-        session, journal = _opened(unit, ready, folder)
-    except BudgetError as error:
-        return _not_begun(unit, ready, folder, str(error))
-    watch = _Watch(unit, ready, session, tell)
-    saved = time.monotonic()
-    try:
-        while (query := session.ask()) is not None:
-            watch(session)
-            answer = evaluate(ready.problem, query)
-            journal.append(answer)
-            session.tell(query, answer)
-            if time.monotonic() - saved > CHECKPOINT:
-                watch.annotate(session)
-                journal, saved = folder.save(session, journal), time.monotonic()
-        watch.annotate(session)
-    except EvaluationError as error:
-        error.locate(query=session.number, iteration=session.nit, seed=session.entropy)
-        raise
-    except BudgetError as error:
-        return _not_begun(unit, ready, folder, str(error))
-    finally:
-        journal.close()
-    folder.save(session, journal)
-    folder.forget_journals()
-    return _finished(unit, ready, folder, session)
-
-
-def _opened(unit: Unit, ready: Built, folder: Folder) -> tuple[Session, Journal]:
-    """The session of a run, new or brought to where it was, and its journal."""
-    gradient = getattr(ready.problem, "gradient", None)
-    if folder.checkpoint.is_file():
-        session = Session.resume(folder.checkpoint, objective=ready.value, gradient=gradient, **_own_set(ready))
-    else:
-        task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=unit.case.budget)
-        method = build(unit.method, ready.names(unit.case, unit.lr), task, unit.lr)
-        session = Session(
+        result = minimize(
+            ready.problem,
             ready.set,
-            dim=ready.problem.dim,
-            n=ready.problem.n,
-            method=method,
+            method=build(unit.method, ready.names(unit.case, unit.lr), task, unit.lr),
             budget=unit.case.budget,
             max_time=unit.max_time,
             rng=unit.seed,
-            objective=ready.value,
-            gradient=gradient,
             diagnose=unit.diagnose,
+            observers=[watch],
+            progress=False,
+            checkpoint=folder.checkpoint,
+            resume="auto",
         )
-    journal = folder.journal(session)
-    journal.replay(session)
-    return session, journal
-
-
-def _own_set(ready: Built) -> dict[str, Any]:
-    """A set of the user's own has to be handed over to a resumed session."""
-    return {} if type(ready.set).__module__.startswith("zofw.") and dataclasses.is_dataclass(ready.set) else {"set": ready.set}
+    except BudgetError as error:
+        return _not_begun(unit, ready, folder, str(error))
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    watch.annotate(result.trace, result.x)
+    return _finished(unit, ready, folder, result)
 
 
 class _Watch:
     """What goes on the trace beside the objective, and messages about progress."""
 
-    def __init__(self, unit: Unit, ready: Built, session: Session, tell: Tell | None) -> None:
+    def __init__(self, unit: Unit, ready: Built, tell: Tell | None) -> None:
         self.unit, self.ready, self.tell = unit, ready, tell
         self.told = 0.0
-        session.observers.append(self)
 
-    def annotate(self, session: Session) -> None:
-        """Put the success rate on a row that has none yet; diagnosis, neither counted nor timed."""
-        if self.unit.measure != "success-rate" or not session.trace.infos:
-            return
-        last = session.trace.infos[-1]
-        if "success-rate" not in last:
-            with session.clock.paused():
-                last["success-rate"] = self.ready.problem.success_rate(session.x)
+    def annotate(self, trace: Trace, x: Array) -> None:
+        """Put the success rate on the first row and the last, where they have none yet; diagnosis."""
+        if self.unit.measure == "success-rate":
+            start = self.ready.set.initial_point(self.ready.problem.dim)
+            for info, point in ((trace.infos[0], start), (trace.infos[-1], x)):
+                if "success-rate" not in info:
+                    info["success-rate"] = self.ready.problem.success_rate(point)
 
     def __call__(self, session: Session) -> None:
-        self.annotate(session)
+        if session.trace.rows[-1][0] == session.nit:
+            with session.clock.paused():
+                self.annotate(session.trace, session.x)
         now = time.monotonic()
         if self.tell is not None and now - self.told > TOLD_EVERY:
             self.told = now
@@ -210,13 +196,20 @@ class _Watch:
 
 
 def _progress(unit: Unit, session: Session) -> Progress:
-    objective = session.trace.rows[-1][3] if session.trace.rows else float("nan")
-    return Progress(unit.path, unit.name, session.nfev, unit.case.budget, session.nit, objective, session.seconds)
+    return Progress(
+        unit.path,
+        unit.name,
+        session.nfev,
+        unit.case.budget,
+        session.nit,
+        session.trace.rows[-1][3],
+        session.seconds,
+    )
 
 
-def _finished(unit: Unit, ready: Built, folder: Folder, session: Session) -> dict[str, Any]:
-    result = session.result()
+def _finished(unit: Unit, ready: Built, folder: Folder, result: Result) -> dict[str, Any]:
     result.save(folder.result)
+    write_trace(folder.trace, result.trace)
     summary = {
         "objective": result.fun,
         "queries": result.nfev,
@@ -234,8 +227,8 @@ def _finished(unit: Unit, ready: Built, folder: Folder, session: Session) -> dic
         "set": repr(ready.set),
     }
     if unit.measure == "success-rate":
-        summary["success-rate"] = float(session.trace.column("success-rate")[-1])
-        summary["distortion"] = ready.problem.distortion(session.x)
+        summary["success-rate"] = result.trace.infos[-1]["success-rate"]
+        summary["distortion"] = ready.problem.distortion(result.x)
     write_json(folder.summary, summary)
     return dict(read_json(folder.summary))
 
@@ -287,7 +280,12 @@ def attempt(unit: Unit, tell: Tell | None = None) -> Outcome:
     try:
         return Outcome(unit, execute(unit, tell))
     except MISTAKES as error:
-        return Outcome(unit, None, f"{unit.name}: {str(error) or type(error).__name__}")
+        return Outcome(unit, None, f"{unit.name}: {_sentence(error)}")
+
+
+def _sentence(error: BaseException) -> str:
+    """The first line of what an error says."""
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
 def _attempt_in_worker(unit: Unit) -> Outcome:
@@ -355,7 +353,9 @@ def run_all(
             messages = manager.Queue()
             pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(messages,))
             try:
-                _collect({pool.submit(_attempt_in_worker, unit): unit for unit in waiting}, messages, tell, end)
+                _collect(
+                    {pool.submit(_attempt_in_worker, unit): unit for unit in waiting}, messages, tell, end
+                )
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
@@ -378,4 +378,8 @@ def _collect(
         for future in done:
             unit = running.pop(future)
             error = future.exception()
-            end(Outcome(unit, None, f"{unit.name}: {error!r}") if error else future.result())
+            end(
+                Outcome(unit, None, f"{unit.name}: {type(error).__name__}: {_sentence(error)}")
+                if error
+                else future.result()
+            )

@@ -23,7 +23,7 @@ from typing import Any
 
 __all__ = ["Case", "Claim", "Experiment", "Method", "SpecError", "Tuning", "parse", "read", "revive"]
 
-KINDS = ("curves", "costs")
+KINDS = ("curves", "costs", "images")
 MEASURES = ("gap", "objective", "success-rate")
 GROUPS = ("paper", "others")
 SCHEDULES = ("constant", "power", "open-loop")
@@ -76,6 +76,7 @@ class Method:
     settings: Mapping[str, Any] = field(default_factory=dict)
     grid: tuple[float, ...] = ()
     derived: bool = False  # sizes and smoothness are taken from the case
+    stated: Mapping[str, Any] = field(default_factory=dict)  # exponents of n and d, for kind = "costs"
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,8 @@ class Experiment:
     others: bool
     claims: tuple[Claim, ...]
     costs: Mapping[str, Any]
+    source: str = ""  # the experiment whose runs are shown, for kind = "images"
+    count: int = 8  # images of a row
     folder: str = ""  # of the specification, where ``module:name`` is looked for first
 
     @property
@@ -210,6 +213,8 @@ def parse(text: str, profile: str | None = None, *, where: str = "the text", fol
         others=_either(chosen, top, "others", False),
         claims=_claims(top),
         costs=chosen.take("costs", dict, {}),
+        source=top.take("source", str, ""),
+        count=top.take("count", int, 8),
         folder=folder,
     )
     chosen.done()
@@ -243,9 +248,9 @@ class Table:
     def name(self, key: str, default: Any = ...) -> str:
         """A word that can name a folder."""
         value = str(self.take(key, str, default))
-        if not value or not all(c.isalnum() or c in "-_.+*() " for c in value) or value.startswith("."):
+        if not value or not all(c.isalnum() or c in "-_.,+*() " for c in value) or value.startswith("."):
             raise SpecError(
-                f"{self.where}: {key} names a folder and should be letters, digits, -, _ and dots; got {value!r}."
+                f"{self.where}: {key} names a folder and should be letters, digits, spaces and any of -_.,+*(); got {value!r}."
             )
         return value
 
@@ -277,24 +282,33 @@ class Table:
         for key in self.content:
             if key not in self.asked:
                 close = difflib.get_close_matches(key, self.asked, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(set(self.asked)))}."
+                hint = (
+                    f"did you mean {close[0]!r}?"
+                    if close
+                    else f"known are {', '.join(sorted(set(self.asked)))}."
+                )
                 raise SpecError(f"{self.where} has the unknown key {key!r}; {hint}")
 
 
 def _word(kind: type) -> str:
-    words = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
-    return words.get(kind, {list: "a list", dict: "a table"}.get(kind, kind.__name__))
+    words: dict[type, str] = {
+        int: "a whole number", float: "a number", str: "a text", bool: "true or false", list: "a list", dict: "a table",
+    }  # fmt: skip
+    return words[kind]
 
 
 def _profile(profiles: Mapping[str, Any], profile: str | None, where: str) -> Table:
     if profile is None and not profiles:
         return Table({}, where)
-    if profile not in profiles:
+    chosen = None if profile is None else profiles.get(profile)
+    if chosen is None:
         known = ", ".join(profiles) or "none"
-        raise SpecError(f"{where}: the profile {profile!r} was asked for; it has {known}.")
-    if not isinstance(profiles[profile], dict):
-        raise SpecError(f"{where}: profile.{profile} should be a table; got {profiles[profile]!r}.")
-    return Table(profiles[profile], f"{where}, profile {profile}")
+        raise SpecError(
+            f"{where}: {'no profile' if profile is None else f'the profile {profile!r}'} was asked for; it has {known}."
+        )
+    if not isinstance(chosen, dict):
+        raise SpecError(f"{where}: profile.{profile} should be a table; got {chosen!r}.")
+    return Table(chosen, f"{where}, profile {profile}")
 
 
 def _either(chosen: Table, top: Table, key: str, default: Any) -> Any:
@@ -375,6 +389,7 @@ def _methods(top: Table, chosen: Table) -> tuple[Method, ...]:
                 settings=table.take("settings", dict, {}),
                 grid=table.sequence("grid", float, ()),
                 derived=table.take("derived", bool, False),
+                stated=table.take("stated", dict, {}),
             )
         )
         table.done()
@@ -407,6 +422,10 @@ def _claims(top: Table) -> tuple[Claim, ...]:
 
 def _agree(experiment: Experiment, where: str) -> None:
     """What no single key can tell."""
+    if (experiment.kind == "images") != bool(experiment.source):
+        raise SpecError(
+            f"{where}: kind = 'images' goes with source = 'name of an experiment', and nothing else does."
+        )
     if experiment.kind == "curves" and not (experiment.cases and (experiment.methods or experiment.others)):
         raise SpecError(f"{where} needs at least one case and one method.")
     for what, names in (

@@ -6,6 +6,8 @@ x_0. The x axis counts evaluations of single components.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +18,16 @@ from zofw.core import Array
 from zofw.lab.claims import judge
 from zofw.lab.experiment import present, tuned_rates
 from zofw.lab.methods import all_methods
-from zofw.lab.spec import Case, Experiment, Method, SpecError, revive
-from zofw.lab.store import Folder, StoreError, read_json, read_trace
+from zofw.lab.runner import Unit
+from zofw.lab.spec import Case, Experiment, Method, SpecError, fingerprint, revive
+from zofw.lab.store import Folder, StoreError, environment, read_json, read_trace
 
-__all__ = ["read_experiment", "summarise"]
+__all__ = ["compare", "read_experiment", "summarise"]
 
 PER_DECADE = 20
 FLOOR = 1e-12  # smallest gap that is told from 0
+
+Run = tuple[dict[str, Any], Array, Array]  # result.json, queries, values
 
 
 def read_experiment(out: Path) -> Experiment:
@@ -69,27 +74,45 @@ def summarise(experiment: Experiment, out: Path) -> dict[str, Any]:
     }
 
 
-def _case(experiment: Experiment, case: Case, methods: tuple[Method, ...], out: Path) -> dict[str, Any] | None:
-    column = "success-rate" if experiment.measure == "success-rate" else "objective"
-    runs: dict[str, list[tuple[dict[str, Any], Array, Array]]] = {}
-    for method in methods:
-        for seed in experiment.seeds:
-            folder = Folder(out / case.name / method.label / f"seed-{seed}")
+def _case(
+    experiment: Experiment, case: Case, methods: tuple[Method, ...], out: Path
+) -> dict[str, Any] | None:
+    groups = {
+        method.label: Group(
+            method,
+            tuple(Folder(out / case.name / method.label / f"seed-{seed}") for seed in experiment.seeds),
+        )
+        for method in methods
+    }
+    reference = out / case.name / "reference.json"
+    return gather(case, groups, experiment.measure, reference, tuned_rates(out, case.name))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs of one method that differ in the seed alone."""
+
+    method: Method
+    folders: tuple[Folder, ...]
+
+
+def gather(
+    case: Case, groups: dict[str, Group], measure: str, reference: Path, rates: dict[str, Any]
+) -> dict[str, Any] | None:
+    """One case: its curves on one grid; None where no run is finished."""
+    column = "success-rate" if measure == "success-rate" else "objective"
+    runs: dict[str, list[Run]] = {}
+    for label, group in groups.items():
+        for folder in group.folders:
             if folder.finished:
                 trace = read_trace(folder.trace)
                 run = read_json(folder.summary), np.array(trace["queries"]), np.array(trace[column])
-                runs.setdefault(method.label, []).append(run)
+                runs.setdefault(label, []).append(run)
     if not runs:
         return None
-    flat = [run for group in runs.values() for run in group]
-    optimum = _optimum(out / case.name / "reference.json", flat) if experiment.measure == "gap" else None
+    flat = [run for found in runs.values() for run in found]
+    optimum = _optimum(reference, flat) if measure == "gap" else None
     grid = _grid([queries for _, queries, _ in flat], case.budget)
-    rates = tuned_rates(out, case.name)
-    curves = [
-        _curve(method, runs[method.label], grid, optimum, rates.get(method.label), experiment.measure)
-        for method in methods
-        if method.label in runs
-    ]
     first = flat[0]
     return {
         "name": case.name,
@@ -101,11 +124,66 @@ def _case(experiment: Experiment, case: Case, methods: tuple[Method, ...], out: 
         "optimum": optimum,
         "start": _measured(first[2][:1], optimum)[0],
         "queries": grid,
-        "curves": curves,
+        "curves": [
+            _curve(label, groups[label].method, found, grid, optimum, rates.get(label))
+            for label, found in runs.items()
+        ],
     }
 
 
-def _optimum(path: Path, runs: list[tuple[dict[str, Any], Array, Array]]) -> dict[str, Any]:
+def compare(folders: Sequence[Path]) -> dict[str, Any]:
+    """A summary of every finished run below the given directories, grouped by case and method.
+
+    Methods of different directories that share a label are told apart by the name of the directory. Objectives are
+    compared, or gaps where each directory has the same reference value for a case.
+    """
+    found: dict[str, dict[str, Group]] = {}
+    cases: dict[str, Case] = {}
+    references: dict[str, Path] = {}
+    measures = set()
+    for root in folders:
+        specs = [path for path in sorted(root.rglob("spec.json")) if not path.parent.name.startswith("tune-")]
+        if not specs:
+            raise StoreError(f"{root} holds no run: there is no spec.json below it.")
+        for path in specs:
+            unit, folder = Unit.read(path.parent), Folder(path.parent)
+            label = unit.method.label if len(folders) == 1 else f"{unit.method.label} ({root.name})"
+            old = found.setdefault(unit.case.name, {}).get(label, Group(unit.method, ()))
+            found[unit.case.name][label] = replace(old, folders=(*old.folders, folder))
+            before = cases.get(unit.case.name, unit.case)
+            cases[unit.case.name] = replace(unit.case, budget=max(unit.case.budget, before.budget))
+            measures.add(unit.measure)
+            references.setdefault(unit.case.name, path.parent.parent.parent / "reference.json")
+    measure = measures.pop() if len(measures) == 1 else "objective"
+    summaries = [
+        summary
+        for name, groups in found.items()
+        if (summary := gather(cases[name], groups, measure, references[name], {})) is not None
+    ]
+    if not summaries:
+        raise StoreError(
+            f"None of the runs in {', '.join(map(str, folders))} is finished. Continue them with: zofw resume"
+        )
+    return {
+        "name": "comparison",
+        "profile": "",
+        "title": "Comparison of " + ", ".join(root.name for root in folders),
+        "about": "",
+        "kind": "curves",
+        "measure": measure,
+        "fingerprint": fingerprint([summary["name"] for summary in summaries]),
+        "seeds": sorted(
+            {Unit.read(f.path).seed for groups in found.values() for g in groups.values() for f in g.folders}
+        ),
+        "tuning": None,
+        "environment": environment(),
+        "absent": {},
+        "cases": summaries,
+        "claims": [],
+    }
+
+
+def _optimum(path: Path, runs: list[Run]) -> dict[str, Any]:
     """The reference value, or the best value of any run where that is lower and nothing is certified."""
     best = min(float(np.nanmin(values)) for _, _, values in runs)
     if not path.is_file():
@@ -113,7 +191,10 @@ def _optimum(path: Path, runs: list[tuple[dict[str, Any], Array, Array]]) -> dic
     kept = read_json(path)
     value, label = kept["value"], kept["label"]
     if best < value and not kept["certified"]:
-        value, label = best, f"best value of any run, {kept['value'] - best:.1e} below the reference ({label})"
+        value, label = (
+            best,
+            f"best value of any run, {kept['value'] - best:.1e} below the reference ({label})",
+        )
     return {"value": value, "label": label, "certified": kept["certified"]}
 
 
@@ -135,12 +216,12 @@ def held(queries: Array, values: Array, grid: Array) -> Array:
 
 
 def _curve(
+    label: str,
     method: Method,
-    runs: list[tuple[dict[str, Any], Array, Array]],
+    runs: list[Run],
     grid: Array,
     optimum: dict[str, Any] | None,
     tuned: dict[str, Any] | None,
-    measure: str,
 ) -> dict[str, Any]:
     table = np.array([_measured(held(queries, values, grid), optimum) for _, queries, values in runs])
     low, median, high = np.quantile(table, [0.25, 0.5, 0.75], axis=0)
@@ -150,7 +231,7 @@ def _curve(
         return float(np.median([result[name] for result in ends]))
 
     return {
-        "label": method.label,
+        "label": label,
         "method": method.name,
         "group": method.group,
         "settings": ends[0]["settings"],
@@ -168,6 +249,6 @@ def _curve(
             **{name: middle(name) for name in ("queries", "iterations", "lmos", "seconds")},
             "status": ends[0]["status"],
             "message": ends[0]["message"],
-            **({"distortion": middle("distortion")} if measure == "success-rate" and "distortion" in ends[0] else {}),
+            **({"distortion": middle("distortion")} if all("distortion" in end for end in ends) else {}),
         },
     }

@@ -80,7 +80,8 @@ class BlackBox:
         return not self.vectorized
 
     def one(self, x: Array, component: int) -> float:
-        """f_i(x) by one call of a function that is not vectorised."""
+        """f_i(x) by one call of a function that is not vectorised; x contiguous, as sums depend on strides."""
+        x = np.ascontiguousarray(x)
         arguments = (x, component) if self._takes_component else (x,)
         return self._number(self._call(x, component, *arguments), x, component)
 

@@ -51,7 +51,7 @@ def tiles(problem: Problem, query: Query) -> list[Tile]:
     if query.paired:
         width = max(1, most // sides)
         return [Tile(left, right, left, right) for left, right in blocks(query.count, width)]
-    rows = min(len(query.batch), TILE_COMPONENTS, most)
+    rows = min(len(query.batch), TILE_COMPONENTS, max(1, most // sides))
     width = max(1, most // (sides * max(1, rows)))
     if hasattr(problem, "rows_at_once"):
         rows, width = max(1, min(rows, problem.rows_at_once(query))), max(1, query.count)

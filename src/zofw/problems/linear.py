@@ -78,6 +78,14 @@ class LinearModel(ABC):
         squares = self.matrix.multiply(self.matrix) if sp.issparse(self.matrix) else self.matrix**2
         return self.curvature * float(np.max(squares.sum(axis=1)))
 
+    def support(self, batch: Batch) -> Indices:
+        """The coordinates that the components of a batch depend on, increasing."""
+        if not sp.issparse(self.matrix):
+            return np.arange(self.dim, dtype=np.int64)
+        seen = np.zeros(self.dim, dtype=bool)
+        seen[self._select(batch, 0, len(batch))[0].columns()] = True
+        return np.flatnonzero(seen)
+
     def values(self, points: Array, components: Indices) -> Array:
         rows, offsets = self._select(Batch(self.n, components), 0, len(components))
         return self.loss(_margins(rows, offsets, points))
@@ -116,8 +124,7 @@ class LinearModel(ABC):
     def _kernel_sums(self, query: Query, tile: Tile, margins: Array, along: Array) -> Array:
         """The sums of all points of a tile, (k, values), without a table of values."""
         base = query.stencil.has_base and tile.first
-        if along.shape[1] > tile.right - tile.left:
-            along = np.ascontiguousarray(along[:, tile.left : tile.right])
+        along = np.ascontiguousarray(along[:, tile.left : tile.right])
         t, mu = margins / self.unit, query.radius / self.unit
         sums = stencils.stencil_sums(str(self.formula), t, along, mu, query.stencil.two_sided, base)
         return sums if self.height == 1.0 else self.height * sums

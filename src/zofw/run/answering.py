@@ -62,14 +62,16 @@ class Here:
 
     def __init__(self, problem: Any, timeout: float | None) -> None:
         self.problem, self.timeout = problem, timeout
+        self._cancelled = False
 
     def outcomes(self, sheet: Sheet, todo: Todo) -> Iterator[Outcome | None]:
+        self._cancelled = False
         while todo:
             start, stop = todo.popleft()
             units = evaluate_units(self.problem, sheet.query, sheet.spans(start, stop), self.timeout)
             found: list[Unit] = []
             began = time.perf_counter()
-            while start + len(found) < stop:
+            while start + len(found) < stop and not self._cancelled:
                 try:
                     found.append(next(units))
                 except EvaluationError as error:
@@ -80,7 +82,7 @@ class Here:
                     start, found, began = start + len(found), [], time.perf_counter()
 
     def cancel(self) -> None:
-        """Nothing is begun before it is asked for."""
+        self._cancelled = True
 
     def close(self) -> None:
         """Nothing is held."""

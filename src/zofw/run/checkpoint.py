@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zofw.core import Array
+from zofw.core import Array, Batch, Indices
 from zofw.run.clock import Clock
 from zofw.run.codec import FileError, can_encode, read_document, write_document
 from zofw.sets import as_set
@@ -68,6 +68,7 @@ def resume(
     method: Any = None,
     objective: Callable[[Array], float] | None = None,
     gradient: Callable[[Array], Array] | None = None,
+    support: Callable[[Batch], Indices] | None = None,
     observers: Sequence[Any] = (),
     known: Mapping[str, type] | None = None,
     **limits: float | None,
@@ -92,6 +93,7 @@ def resume(
             rng=list(saved["entropy"]),
             objective=objective,
             gradient=gradient,
+            support=support,
             observers=observers,
             **(saved["limits"] | limits),
             **{name: saved[name] for name in SETTINGS},

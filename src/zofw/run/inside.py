@@ -31,8 +31,12 @@ class Tangent(Operator):
     def columns(self, start: int, stop: int) -> Array:
         return np.asarray(self.set.tangent(self.base.columns(start, stop)))
 
+    def block(self, rows: Indices, left: int, right: int) -> Array:
+        """U[rows, left:right]."""
+        return np.asarray(self.columns(left, right)[rows])
+
     def rows(self, index: Indices) -> Array:
-        parts = [self.columns(start, stop)[index] for start, stop in column_blocks(self)]
+        parts = [self.block(index, start, stop) for start, stop in column_blocks(self)]
         return np.concatenate(parts, axis=1)
 
     def combine(self, c: Array) -> Array:

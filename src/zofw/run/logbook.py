@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -145,9 +145,13 @@ class Logbook:
 
     # ------------------------------------------------------------------ reading
 
-    def resume(self, **given: Any) -> Session:
-        """The saved session, brought to where its journal ends; what :meth:`Session.resume` takes."""
+    def resume(self, limits: Mapping[str, float | None], **given: Any) -> Session:
+        """The saved session, brought to where its journal ends and then put under the given limits.
+
+        ``given`` is what :meth:`Session.resume` takes beside limits.
+        """
         session = self._last_sound(given)
+        max_time, session.limits["max_time"] = session.limits["max_time"], None
         identity = bytes.fromhex(session.identity)
         entries: list[Entry] = []
         damaged = False
@@ -163,6 +167,7 @@ class Logbook:
         for entry in entries:
             if entry.serial == session.serial:
                 _replay(session, entry)
+        session.extend(**{"max_time": max_time} | dict(limits))
         self.parts = [
             entry
             for entry in entries

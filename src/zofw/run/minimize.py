@@ -288,10 +288,11 @@ def _check_problem(fun: Any) -> None:
 
 
 def _exact(fun: Any) -> dict[str, Any]:
-    """Mean and gradient, for diagnosis."""
+    """Mean and gradient, for diagnosis; and which coordinates a batch depends on, where the problem knows."""
     return {
         "objective": getattr(fun, "value", lambda x: mean_value(fun, x)),
         "gradient": getattr(fun, "gradient", None),
+        "support": getattr(fun, "support", None),
     }
 
 
@@ -306,7 +307,7 @@ def _continue(
 ) -> Session:
     """The run of a logbook, if it is the one that was asked for."""
     given = {name: limit for name, limit in limits.items() if limit is not None}
-    session = logbook.resume(set=set, method=method, observers=observers, **_exact(fun), **given)
+    session = logbook.resume(given, set=set, method=method, observers=observers, **_exact(fun))
     if (fun.dim, fun.n) != (session.task.dim, session.task.n):
         raise ValueError(
             f"{logbook.path} holds a run with dim={session.task.dim} and n={session.task.n}; the problem has "

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zofw.algorithms import as_algorithm
-from zofw.core import Answer, Array, Info, OutOfBudget, Purpose, Query, Step, Task
+from zofw.core import Answer, Array, Batch, Indices, Info, OutOfBudget, Purpose, Query, Step, Task
 from zofw.run.answers import check_answer
 from zofw.run.checkpoint import resume, save
 from zofw.run.clock import Clock
 from zofw.run.inside import keep_inside
+from zofw.run.limits import check_limits
 from zofw.run.seeds import entropy_of, generator
 from zofw.run.status import Status
 from zofw.run.trace import Trace
@@ -74,6 +75,8 @@ class Session:
         Keep every evaluated point inside the set; see :func:`~zofw.run.inside.keep_inside`.
     objective, gradient
         Exact mean and its gradient, for diagnosis and for first-order reference methods.
+    support
+        Which coordinates a batch of components depends on, for lazy laws of directions.
     diagnose
         How many times per decade of queries the objective is put on the trace; 0 for never.
     observers
@@ -108,21 +111,14 @@ class Session:
         inside: bool = False,
         objective: Callable[[Array], float] | None = None,
         gradient: Callable[[Array], Array] | None = None,
+        support: Callable[[Batch], Indices] | None = None,
         diagnose: int = 20,
         observers: Sequence[Observer] = (),
     ) -> None:
         limits = {"budget": budget, "max_iter": max_iter, "max_lmo": max_lmo, "max_time": max_time}
-        for name, limit in limits.items():
-            if limit is not None and not (limit > 0 and (name == "max_time" or float(limit).is_integer())):
-                raise ValueError(
-                    f"{name} should be a positive {'number' if name == 'max_time' else 'whole number'}; got {limit!r}."
-                )
+        self.limits = check_limits(limits)
         self.set = as_set(set)
         self.set.check_dim(dim)
-        self.limits = {
-            name: None if v is None else float(v) if name == "max_time" else int(v)
-            for name, v in limits.items()
-        }
         self.gap_tol = gap_tol
         self.inside = inside
         self.diagnose = diagnose
@@ -137,6 +133,7 @@ class Session:
             None if max_iter is None else int(max_iter),
             gradient,
             objective,
+            support,
         )
         self.algorithm, self.reasons = as_algorithm(method, self.task)
         if all(limit is None for limit in limits.values()):
@@ -429,6 +426,13 @@ class Session:
         """Continue a saved run bit for bit; see :func:`zofw.run.checkpoint.resume`."""
         return resume(cls, path, **given)
 
+    def extend(self, **limits: float | None) -> None:
+        """Replace some of the limits, of a run that has stopped as well."""
+        self.limits |= check_limits(limits)
+        self.task.budget, self.task.max_iter = (self.limits[name] for name in ("budget", "max_iter"))
+        self.reopen()
+        self.fail(0)
+
     def reopen(self) -> None:
         """Let a run that had stopped short of convergence go on: its limits are looked at again."""
         if self.status is not Status.CONVERGED:
@@ -446,6 +450,3 @@ class Session:
             for answer in answers[:-1]:
                 self._step.send(answer)
             self._advance(answers[-1])
-
-
-__all__ = ["BudgetError", "Session", "check_answer"]

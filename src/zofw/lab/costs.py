@@ -1,0 +1,106 @@
+"""Queries of one iteration against n and d, measured: every method runs against an oracle that answers zeros.
+
+The price of a query is known before it is answered, so nothing is evaluated and the counts are exact. Exponents are fitted
+by least squares on logarithms, over n at a fixed d and over d at a fixed n.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from zofw.core import Answer, Task
+from zofw.lab.experiment import Watcher
+from zofw.lab.methods import all_methods, build
+from zofw.lab.spec import Experiment, Method, SpecError
+from zofw.lab.store import environment
+from zofw.run import Session
+from zofw.sets import L1Ball
+
+__all__ = ["measure_costs", "summarise_costs"]
+
+
+def measure_costs(
+    method: Method, n: int, d: int, T: int, iterations: int, seed: int = 1
+) -> tuple[int, float]:
+    """The dearest iteration and the mean of those after the first, which may be a start-up."""
+    names = {
+        "n": lambda: float(n),
+        "dim": lambda: float(d),
+        "T": lambda: float(T),
+        "root_n": lambda: float(np.ceil(np.sqrt(n))),
+        "root_d": lambda: float(np.ceil(np.sqrt(d))),
+    }
+    task = Task(L1Ball(1.0), d, n, max_iter=iterations)
+    session = Session(
+        L1Ball(1.0),
+        dim=d,
+        n=n,
+        method=build(method, names, task, None),
+        max_iter=iterations,
+        rng=seed,
+        diagnose=0,
+    )
+    costs: list[int] = []
+    session.observers.append(lambda session: costs.append(session.nfev))
+    with np.errstate(all="ignore"):
+        while (query := session.ask()) is not None:
+            shape = len(query.anchors), query.width
+            spread = np.zeros((len(query.anchors), query.count)) if query.variance else None
+            session.tell(query, Answer(np.zeros(shape), spread))
+    each = np.diff(costs, prepend=0)
+    return int(each.max()), float(each[1:].mean())
+
+
+def exponent(sizes: list[int], costs: list[float]) -> float:
+    """The slope of log cost against log size."""
+    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
+
+
+def summarise_costs(experiment: Experiment, watcher: Watcher = Watcher()) -> dict[str, Any]:
+    """The table, as a summary for the report."""
+    plan = dict(experiment.costs)
+    missing = {"n", "d", "base_n", "base_d", "iterations", "T"} - set(plan)
+    if missing:
+        raise SpecError(
+            f"{experiment.name}: costs of the profile {experiment.profile!r} lacks {sorted(missing)[0]!r}."
+        )
+    chosen = [m for m in all_methods(experiment.methods, experiment.others) if m.name != "auto"]
+    watcher.stage("counting queries of methods", len(chosen))
+    rows = [_row(method, plan) for method in chosen]
+    return {
+        "name": experiment.name,
+        "profile": experiment.profile,
+        "title": experiment.title,
+        "about": experiment.about.strip(),
+        "kind": "costs",
+        "fingerprint": experiment.fingerprint,
+        "seeds": [1],
+        "tuning": None,
+        "environment": environment(),
+        "absent": {},
+        "cases": [],
+        "claims": [],
+        "plan": plan,
+        "rows": rows,
+    }
+
+
+def _row(method: Method, plan: dict[str, Any]) -> dict[str, str]:
+    T, base_n, base_d = plan["T"], plan["base_n"], plan["base_d"]
+
+    def measured(n: int, d: int) -> tuple[int, float]:
+        return measure_costs(method, n, d, T, max(plan["iterations"], int(method.stated.get("per_n", 0) * n)))
+
+    by_n, by_d = [measured(n, base_d) for n in plan["n"]], [measured(base_n, d) for d in plan["d"]]
+    most, mean = measured(base_n, base_d)
+    row = {"method": method.label, "max": f"{most:,}", "average": f"{mean:,.0f}"}
+    for k, what in enumerate(("max", "average")):
+        stated = method.stated.get(what, [])
+        for axis, sizes, found in (("n", plan["n"], by_n), ("d", plan["d"], by_d)):
+            slope = exponent(sizes, [float(pair[k]) for pair in found])
+            text = f"{slope:.2f}".replace("-0.00", "0.00")
+            row[f"{what}: power of {axis}"] = text
+            row[f"{what}: stated, {axis}"] = f"{stated['nd'.index(axis)]:g}" if stated else "–"
+    return row

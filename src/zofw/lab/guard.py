@@ -1,0 +1,53 @@
+"""Commands whose mistakes are sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec
+
+import typer
+
+from zofw.core import EvaluationError
+from zofw.data import DataError
+from zofw.lab.console import console, errors
+from zofw.lab.spec import SpecError
+from zofw.lab.store import StoreError
+from zofw.registry import UnknownName
+from zofw.run import BudgetError, FileError, LockedError
+
+__all__ = ["guarded"]
+
+P = ParamSpec("P")
+
+MISTAKES = (
+    SpecError,
+    StoreError,
+    DataError,
+    FileError,
+    BudgetError,
+    LockedError,
+    EvaluationError,
+    UnknownName,
+    ImportError,
+)
+
+
+def guarded(function: Callable[P, None]) -> Callable[P, None]:
+    """Exit code 2 with a sentence on stderr for a mistake, 130 for an interruption."""
+
+    @wraps(function)
+    def guard(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            function(*args, **kwargs)
+        except MISTAKES as error:
+            errors(console(stderr=True), [str(error)])
+            raise typer.Exit(2) from error
+        except KeyboardInterrupt as interruption:
+            errors(
+                console(stderr=True),
+                ["Interrupted. What was done is kept; the same command goes on from there."],
+            )
+            raise typer.Exit(130) from interruption
+
+    return guard

@@ -1,0 +1,225 @@
+"""Commands that look and tell: methods, sets, data sets, this installation, and the laws of a user's set."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+import zofw
+from zofw.data import cache_folder, datasets, fetch, locate, verify
+from zofw.lab.cases import find_object
+from zofw.lab.console import console, plain_table
+from zofw.lab.guard import guarded
+from zofw.lab.store import environment
+from zofw.sets import check_set
+
+__all__ = ["LOOKING", "shelf"]
+
+Json = Annotated[bool, typer.Option("--json", help="Only JSON on stdout, for programs.")]
+Name = Annotated[str, typer.Argument(help="A name that `zofw datasets list` shows.", show_default=False)]
+shelf = typer.Typer(no_args_is_help=True, help="Data sets: list, fetch, verify.", rich_markup_mode="rich")
+
+EXTRAS = ("typer", "rich", "matplotlib", "pandas", "plotly", "jinja2", "sklearn", "torch", "highspy", "dask")
+
+
+def first_sentence(thing: Any) -> str:
+    """The first sentence of a docstring."""
+    text = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+    return re.split(r"(?<=\.)\s", text)[0].rstrip(".:")
+
+
+def _listed(
+    registry: Mapping[str, type[Any]], describe: Callable[[type[Any]], dict[str, Any]], as_json: bool
+) -> None:
+    rows = [{"name": name, **describe(cls)} for name, cls in registry.items()]
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    table = plain_table(None, *rows[0], left=len(rows[0]))
+    for row in rows:
+        table.add_row(*(Text(str(value)) for value in row.values()))
+    console().print(table)
+
+
+def _method(cls: type[Any]) -> dict[str, Any]:
+    doc = " ".join((inspect.getdoc(cls) or "").split())
+    queries = re.search(r"(?:Queries[^:]*: |No queries)(.*?)(?:\. |; one|$)", doc)
+    return {
+        "about": first_sentence(inspect.getmodule(cls)),
+        "queries": "none: first order"
+        if getattr(cls, "first_order", False)
+        else (queries[1] if queries else ""),
+    }
+
+
+def methods(as_json: Json = False) -> None:
+    """The registered methods, and what an iteration costs.
+
+    [dim]Example:[/dim]  zofw methods --json
+    """
+    _listed(zofw.methods(), _method, as_json)
+
+
+def sets(as_json: Json = False) -> None:
+    """The registered sets and how they are made.
+
+    [dim]Example:[/dim]  zofw sets
+    """
+
+    def describe(cls: type[Any]) -> dict[str, Any]:
+        names = list(inspect.signature(cls).parameters)
+        return {"made by": f"{cls.__name__}({', '.join(names)})", "about": first_sentence(cls)}
+
+    _listed(zofw.sets(), describe, as_json)
+
+
+@shelf.command("list")
+@guarded
+def list_(as_json: Json = False) -> None:
+    """The data sets that are known, and which of them are here.
+
+    [dim]Example:[/dim]  zofw datasets list
+    """
+    rows = []
+    for name, dataset in datasets().items():
+        places = locate(name)
+        here = (
+            "embedded"
+            if not places
+            else "here"
+            if all(places.values())
+            else "in part"
+            if any(places.values())
+            else "missing"
+        )
+        part = next(iter(dataset.parts.values()))
+        rows.append({"name": name, "n": part.n, "d": part.d, "found": here, "about": dataset.about})
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    table = plain_table(None, "name", "n", "d", "found", "about")
+    for row in rows:
+        table.add_row(
+            *(
+                Text("" if value is None else f"{value:,}" if isinstance(value, int) else value)
+                for value in row.values()
+            )
+        )
+    table.columns[-1].justify = "left"
+    console().print(table)
+
+
+@shelf.command("fetch")
+@guarded
+def fetch_(name: Name) -> None:
+    """Download what is missing of a data set, and verify all of it.
+
+    [dim]Example:[/dim]  zofw datasets fetch a9a
+    """
+    for file, path in fetch(name).items():
+        console().print(f"{file}: {path}", soft_wrap=True)
+
+
+@shelf.command("verify")
+@guarded
+def verify_(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Data sets; all that are here by default.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Hold the files that are here against their checksums; exit code 1 where one is damaged.
+
+    [dim]Example:[/dim]  zofw datasets verify a9a w8a
+    """
+    checks = [(name, check) for name in names or datasets() for check in verify(name)]
+    if as_json:
+        typer.echo(
+            json.dumps(
+                [{"name": name, "file": c.file, "status": c.status, "detail": c.detail} for name, c in checks]
+            )
+        )
+    else:
+        table = plain_table(None, "data set", "file", "status", left=3)
+        for name, check in checks:
+            table.add_row(
+                name,
+                check.file,
+                Text(f"{check.status}. {check.detail}" if check.status == "damaged" else check.status),
+            )
+        console().print(table)
+    if any(check.status == "damaged" for _, check in checks):
+        raise typer.Exit(1)
+
+
+def doctor(as_json: Json = False) -> None:
+    """Versions, threads, the cache of compiled kernels, and which data is found.
+
+    [dim]Example:[/dim]  zofw doctor --json
+    """
+    found = environment()
+    kernels = Path(zofw.__file__).parent / "kernels" / "__pycache__"
+    compiled = list(kernels.glob("*.nbi")) if kernels.is_dir() else []
+    writable = os.access(kernels if kernels.is_dir() else kernels.parent, os.W_OK)
+    folder = os.environ.get("ZOFW_DATA")
+    facts: dict[str, Any] = {
+        "python": found["python"],
+        "system": f"{found['system']}, {found['processors']} processors",
+        **{f"package {name}": version for name, version in found["packages"].items()},
+        "extras missing": ", ".join(name for name in EXTRAS if not _importable(name)) or "none",
+        "threads": found["threads"],
+        "compiled kernels": f"{len(compiled)} kept on disk"
+        + ("" if writable else "; the folder cannot be written, so each process compiles them again"),
+        "ZOFW_DATA": folder or "not set",
+        "cache": str(cache_folder()),
+        "data found": ", ".join(name for name in datasets() if all(locate(name).values())) or "none",
+        "data missing": ", ".join(name for name in datasets() if not all(locate(name).values())) or "none",
+    }
+    if as_json:
+        typer.echo(json.dumps(facts))
+        return
+    table = plain_table(None, "", "", left=2)
+    for name, fact in facts.items():
+        table.add_row(name, Text(str(fact)))
+    console().print(table)
+
+
+def _importable(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+def check_set_(
+    path: Annotated[str, typer.Argument(help="module:object, a set, a class of sets, or a function lmo(g).")],
+    dim: Annotated[int, typer.Option("--dim", "-d", min=1, help="The dimension to try it in.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Run the laws of a set on your own; exit code 1 where one is broken.
+
+    [dim]Example:[/dim]  zofw check-set mymodule:MySet --dim 20
+    """
+    found = find_object(path, os.getcwd())
+    checked = check_set(found() if isinstance(found, type) else found, dim)
+    if as_json:
+        laws = [{"law": f.law, "ok": f.ok, "why": f.why} for f in checked.findings]
+        typer.echo(json.dumps({"ok": checked.ok, "subject": checked.subject, "dim": dim, "laws": laws}))
+    else:
+        console().print(Text(str(checked)))
+    if not checked.ok:
+        raise typer.Exit(1)
+
+
+LOOKING: dict[str, Callable[..., None]] = {
+    "methods": methods,
+    "sets": sets,
+    "doctor": doctor,
+    "check-set": check_set_,
+}

@@ -1,0 +1,146 @@
+"""Queries answered by the workers of a dask cluster (extra ``cluster``)."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from typing import Any
+
+from zofw.core import Array
+from zofw.extras import extra
+from zofw.run.executor import ExecutorError, WorkerLost
+from zofw.run.parcels import Found, Parcel, work_on
+
+logger = logging.getLogger("zofw")
+
+SCATTERED_BYTES = 1 << 18  # anchors larger than this go once to each worker, smaller ones with each task
+COUNT_SECONDS = 1.0  # between two counts of the workers
+PATIENCE_SECONDS = 5.0  # without a scheduler
+NAP_SECONDS = 0.05
+SILENCE_SECONDS = 30.0  # between two complaints about having no workers
+
+
+def begun(topic: str, job: str, problem: Any, parcel: Parcel, anchors: Array) -> Found:
+    """A task on a dask worker, which says first that it has begun."""
+    extra("distributed", "cluster").get_worker().log_event(topic, job)
+    return work_on(problem, parcel, anchors)
+
+
+class ClientPool:
+    """A :class:`dask.distributed.Client`: the problem is scattered to all workers, tasks of dead workers go to others."""
+
+    def __init__(self, client: Any, problem: Any, token: str) -> None:
+        distributed = extra("distributed", "cluster")
+        if client.asynchronous:
+            raise ExecutorError(
+                "An asynchronous dask client cannot be waited for; make one without asynchronous=True."
+            )
+        self._lost = (distributed.scheduler.KilledWorker, CancelledError)
+        self._client, self._given, self._topic = client, problem, f"zofw-{token}"
+        self._begun: Counter[str] = Counter()
+        self._job: dict[Any, str] = {}
+        self._counted, self._workers = -COUNT_SECONDS, 0
+        self._alone: float | None = None
+        self._warned = 0.0
+        self._point: Array | None = None
+        self._anchors: Any = None
+        self._problem = self._scatter(problem)
+        client.subscribe_topic(self._topic, self._hear)
+
+    def _hear(self, event: tuple[float, str]) -> None:
+        self._begun[event[1]] += 1
+
+    def _scatter(self, thing: Any) -> Any:
+        try:
+            return self._client.scatter(thing, broadcast=True, hash=False)
+        except Exception as error:
+            if self._client.status != "running":
+                raise self._gone() from error
+            raise ExecutorError(
+                f"Nothing could be sent to the dask workers: {type(error).__name__}: {error}. Is a worker connected to the "
+                "scheduler?"
+            ) from error
+
+    @property
+    def workers(self) -> int:
+        now = time.monotonic()
+        if now - self._counted >= COUNT_SECONDS and self._client.status == "running":
+            self._counted = now
+            self._workers = sum(self._client.nthreads().values())
+        if not self._workers and now - self._warned >= SILENCE_SECONDS:
+            self._warned = now
+            logger.warning("No dask worker is connected; the run waits for one.")
+        return max(1, self._workers)
+
+    def begin(self, anchors: Array) -> None:
+        self._point = anchors
+        self._anchors = self._scatter(anchors) if anchors.nbytes > SCATTERED_BYTES else anchors
+
+    def submit(self, parcel: Parcel, with_problem: bool, done: Callable[[Any], None]) -> Any:
+        if with_problem and self._point is not None:
+            self._problem = self._scatter(self._given)
+            self.begin(self._point)
+        job = f"{self._topic}-{uuid.uuid4().hex}"
+        try:
+            future = self._client.submit(
+                begun, self._topic, job, self._problem, parcel, self._anchors, key=job, pure=False
+            )
+        except Exception as error:
+            raise self._gone() from error
+        self._job[future] = job
+        future.add_done_callback(functools.partial(_hand_over, done, future))
+        return future
+
+    def result(self, future: Any) -> tuple[Found, int]:
+        job = self._job.pop(future)
+        try:
+            found: Found = future.result()
+        except self._lost as error:
+            self._await_scheduler()
+            raise WorkerLost from error
+        except Exception as error:
+            if self._client.status != "running":
+                self._await_scheduler()
+                raise WorkerLost from error
+            raise ExecutorError(
+                f"A dask worker could not do its task: {type(error).__name__}: {error}. Workers need the same zofw, and the "
+                "modules that the problem uses."
+            ) from error
+        return found, max(0, self._begun.pop(job, 1) - 1)
+
+    def cancel(self, future: Any) -> None:
+        """Nothing: a task that a worker has begun could not be told from one that it has not."""
+
+    def check(self) -> None:
+        if self._client.status == "running":
+            self._alone = None
+            return
+        self._alone = time.monotonic() if self._alone is None else self._alone
+        if self._client.status == "closed" or time.monotonic() - self._alone >= PATIENCE_SECONDS:
+            raise self._gone()
+
+    def _await_scheduler(self) -> None:
+        while self._client.status != "running":
+            self.check()
+            time.sleep(NAP_SECONDS)
+
+    def _gone(self) -> ExecutorError:
+        return ExecutorError("The scheduler of the dask cluster is gone. Continue the run with a new client.")
+
+    def revive(self) -> None:
+        raise self._gone()
+
+    def close(self) -> None:
+        self._job.clear()
+        self._problem = self._anchors = None
+        if self._client.status == "running":
+            self._client.unsubscribe_topic(self._topic)
+
+
+def _hand_over(done: Callable[[Any], None], future: Any, _: Any) -> None:
+    done(future)

@@ -1,0 +1,200 @@
+"""Curves, claims and costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from lab_pieces import toy
+
+from zofw.lab.claims import judge
+from zofw.lab.costs import exponent, measure_costs, summarise_costs
+from zofw.lab.experiment import conduct
+from zofw.lab.publish import find_experiment
+from zofw.lab.spec import Claim, Method, SpecError, read
+from zofw.lab.store import Folder, StoreError, read_trace, write_json
+from zofw.lab.summary import compare, held, read_experiment, summarise
+
+
+def test_a_curve_holds_the_last_value_known():
+    queries, values = np.array([0.0, 10.0, 100.0]), np.array([3.0, 2.0, 1.0])
+    assert held(queries, values, np.array([1.0, 9.0, 10.0, 99.0, 100.0, 1e9])).tolist() == [3, 3, 2, 2, 1, 1]
+
+
+def test_a_summary_is_the_median_and_quartiles_of_the_traces(tmp_path):
+    experiment = replace(read(toy(tmp_path)), tuning=None)
+    out = tmp_path / "out"
+    conduct(experiment, out, workers=0)
+    summary = summarise(experiment, out)
+    (case,) = summary["cases"]
+    (curve,) = (curve for curve in case["curves"] if curve["label"] == "averaged")
+    grid = case["queries"]
+    table = []
+    for seed in experiment.seeds:
+        trace = read_trace(Folder(out / "quadratic" / "averaged" / f"seed-{seed}").trace)
+        table.append(held(np.array(trace["queries"]), np.array(trace["objective"]), grid))
+    assert np.allclose(curve["median"], np.median(table, axis=0))
+    assert np.allclose(curve["low"], np.quantile(table, 0.25, axis=0))
+    assert np.allclose(curve["high"], np.quantile(table, 0.75, axis=0))
+    assert curve["runs"] == 3 and grid[-1] == 3000 and grid[0] < 8
+    assert curve["median"][0] == pytest.approx(case["start"]), "the value at x_0 is on the curve"
+    ratios = grid[2:] / grid[1:-1]
+    assert grid[0] >= 1 and ratios.max() < 2
+    assert summary["claims"][0]["verdict"] in ("holds", "does not hold", "undecided")
+    assert read_experiment(out) == experiment
+
+
+def test_a_gap_is_measured_from_the_best_that_is_known(tmp_path):
+    experiment = replace(read(toy(tmp_path)), tuning=None, measure="gap")
+    out = tmp_path / "out"
+    problems = conduct(experiment, out, workers=0)
+    assert "needs a problem with value(x)" in problems[0]
+    (case,) = summarise(experiment, out)["cases"]
+    assert "no reference" in case["optimum"]["label"]
+    best = min(float(np.min(curve["low"])) for curve in case["curves"])
+    assert best == pytest.approx(1e-12)
+    above = case["optimum"]["value"] + 0.25
+    write_json(
+        out / "quadratic" / "reference.json", {"value": above, "label": "16 starts", "certified": False}
+    )
+    (case,) = summarise(experiment, out)["cases"]
+    assert "2.5e-01 below the reference (16 starts)" in case["optimum"]["label"]
+    write_json(out / "quadratic" / "reference.json", {"value": above, "label": "minimum", "certified": True})
+    (case,) = summarise(experiment, out)["cases"]
+    assert case["optimum"]["value"] == above
+
+
+def test_what_is_not_there_is_a_sentence(tmp_path):
+    with pytest.raises(StoreError, match="holds no experiment"):
+        read_experiment(tmp_path)
+    write_json(tmp_path / "experiment.json", {"spec": {}})
+    with pytest.raises(StoreError, match="not a stored experiment"):
+        read_experiment(tmp_path)
+    with pytest.raises(StoreError, match="holds no run"):
+        compare([tmp_path])
+    experiment = read(toy(tmp_path))
+    write_json(tmp_path / "experiment.json", {"spec": experiment.document(), "environment": {}})
+    with pytest.raises(StoreError, match="no finished run yet"):
+        summarise(experiment, tmp_path)
+
+
+def test_runs_of_two_directories_side_by_side(tmp_path):
+    experiment = replace(read(toy(tmp_path)), tuning=None, seeds=(1, 2))
+    for name in ("one", "two"):
+        conduct(experiment, tmp_path / name, workers=0)
+    alone = compare([tmp_path / "one"])
+    assert [curve["label"] for curve in alone["cases"][0]["curves"]] == [
+        "all coordinates",
+        "averaged",
+        "spsa",
+    ]
+    both = compare([tmp_path / "one", tmp_path / "two"])
+    labels = [curve["label"] for curve in both["cases"][0]["curves"]]
+    assert "averaged (one)" in labels and "averaged (two)" in labels and both["seeds"] == [1, 2]
+    Folder(tmp_path / "one" / "quadratic" / "averaged" / "seed-1").summary.unlink()
+    lone = tmp_path / "one" / "quadratic" / "averaged" / "seed-1"
+    with pytest.raises(StoreError, match="is finished"):
+        compare([lone])
+
+
+# ------------------------------------------------------------------ claims
+
+
+def case(**ends):
+    """A case whose methods go from 1 to their end value in a straight line of logarithms, with a band of 10 %."""
+    queries = np.geomspace(1, 1000, 31)
+    curves = []
+    for label, end in ends.items():
+        median = np.geomspace(1.0, end, 31)
+        curves.append(
+            {"label": label, "group": "paper", "median": median, "low": 0.9 * median, "high": 1.1 * median}
+        )
+    return {"name": "c", "budget": 1000, "queries": queries, "curves": curves}
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        (Claim("a", "", "best", "A"), "holds"),
+        (Claim("a", "", "best", "B"), "does not hold"),
+        (Claim("a", "", "worst", "C"), "holds"),
+        (Claim("a", "", "worst", "A"), "does not hold"),
+        (Claim("a", "", "beats", "B", against=("C",)), "holds"),
+        (Claim("a", "", "beats", "C", against=("B",)), "does not hold"),
+        (Claim("a", "", "near", "B", against=("A",), factor=2.0), "does not hold"),
+        (Claim("a", "", "far", "B", against=("A",), factor=2.0), "holds"),
+        (Claim("a", "", "near", "B", against=("A",), factor=20.0), "holds"),
+        (Claim("a", "", "stalls", "C", factor=2.0), "holds"),
+        (Claim("a", "", "stalls", "A", factor=2.0), "does not hold"),
+        (Claim("a", "", "best", "D"), "not measured"),
+        (Claim("a", "", "beats", "A", against=("Z",)), "not measured"),
+        (Claim("a", "", "best", "A", cases=("elsewhere",)), "not measured"),
+        (Claim("a", "", "best", "A", at=1e-9), "undecided"),
+    ],
+)
+def test_a_verdict_follows_from_the_curves(claim, verdict):
+    (found,) = judge([claim], [case(A=1e-4, B=1e-3, C=0.5)], lower_is_better=True)
+    assert found["verdict"] == verdict
+
+
+def test_bands_that_overlap_decide_nothing():
+    (found,) = judge([Claim("a", "", "best", "A")], [case(A=0.1, B=0.105)], lower_is_better=True)
+    assert found["verdict"] == "undecided"
+
+
+def test_a_success_rate_is_better_when_higher():
+    cases = [case(A=2.0, B=3.0)]
+    for claim, verdict in [
+        (Claim("a", "", "best", "B"), "holds"),
+        (Claim("a", "", "near", "A", against=("B",), factor=1.5), "does not hold"),
+        (Claim("a", "", "near", "A", against=("B",), factor=2.5), "holds"),
+        (Claim("a", "", "stalls", "A", factor=0.1), "does not hold"),
+    ]:
+        (found,) = judge([claim], cases, lower_is_better=False)
+        assert found["verdict"] == verdict
+    assert found["cases"][0]["value"] == pytest.approx(2.0)
+
+
+def test_a_claim_about_some_of_the_cases():
+    cases = [{**case(A=end, B=0.1), "name": name} for name, end in (("x", 0.01), ("y", 0.02), ("z", 0.5))]
+    verdicts = [
+        judge([Claim("a", "", "best", "A", least=least)], cases, lower_is_better=True)[0]["verdict"]
+        for least in (2, 3, None)
+    ]
+    assert verdicts == ["holds", "does not hold", "does not hold"]
+    (found,) = judge([Claim("a", "", "best", "A", cases=("x", "w"))], cases, lower_is_better=True)
+    assert found["verdict"] == "holds" and found["missing"] == ["w"]
+    with pytest.raises(SpecError, match="test should be one of"):
+        judge([Claim("a", "", "sings", "A")], cases, lower_is_better=True)
+
+
+# ------------------------------------------------------------------ costs
+
+
+def test_costs_are_those_of_the_formulas():
+    assert measure_costs(Method("zo-fw", "x"), 50, 7, 1, 5) == (50 * 8, 50 * 8)
+    sizes = {"batch_size": "=root_n", "directions": "=root_d", "refresh_probability": 1.0, "initial": "paper"}
+    assert measure_costs(Method("zsfw-dvr", "x", settings=sizes), 49, 16, 1, 5) == (2 * 49 * 4, 2 * 49 * 4)
+    sizes = {**sizes, "refresh_probability": 1e-12}
+    assert measure_costs(Method("zsfw-dvr", "x", settings=sizes), 49, 16, 1, 5) == (2 * 49 * 4, 4 * 7 * 4)
+
+
+def test_an_exponent_is_a_slope_of_logarithms():
+    assert exponent([10, 100, 1000], [3.0, 30.0, 300.0]) == pytest.approx(1.0)
+
+
+def test_the_table_of_costs_agrees_with_what_is_stated():
+    summary = summarise_costs(read(find_experiment("table1"), "smoke"))
+    for row in summary["rows"]:
+        for what in ("max", "average"):
+            for axis in "nd":
+                stated = row[f"{what}: stated, {axis}"]
+                assert abs(float(row[f"{what}: power of {axis}"]) - float(stated)) < 0.2, row
+    with pytest.raises(SpecError, match="lacks 'T'"):
+        summarise_costs(
+            replace(
+                read(find_experiment("table1"), "smoke"),
+                costs=dict.fromkeys(("n", "d", "base_n", "base_d", "iterations"), 1),
+            )
+        )

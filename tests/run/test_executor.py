@@ -1,0 +1,415 @@
+"""Workers: the same bits whoever they are, how many, how the work is cut, and when they die."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import killable
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import threadpoolctl
+
+import zofw
+from conftest import quadratic_sum
+from zofw.core import Batch, Query, Stencil, Tile
+from zofw.problems import BlackBox, LeastSquares, Logistic, evaluate
+from zofw.run import executor, parcels
+from zofw.run.executor import FuturePool, Pace, Workers
+from zofw.run.inside import Tangent
+from zofw.run.parcels import Parcel, Sender, fresh
+from zofw.run.sheet import Sheet, evaluate_units
+
+NAMES = list(zofw.methods())
+
+
+class Eager(Executor):
+    """Runs tasks at once in this process, through pickle as a real pool would, and returns them in any order."""
+
+    def __init__(self, seed: int = 0, workers: int = 3) -> None:
+        self._max_workers, self.sent, self.waiting = workers, [], deque()
+        self.rng = np.random.default_rng(seed)
+
+    def submit(self, fn, /, *arguments):
+        text = pickle.dumps(arguments)
+        self.sent.append(len(text))
+        future = Future()
+        self.waiting.append((future, fn, text))
+        if len(self.waiting) >= 2 * self._max_workers:
+            self.flush()
+        return future
+
+    def flush(self):
+        for at in self.rng.permutation(len(self.waiting)):
+            future, fn, text = self.waiting[at]
+            future.set_result(pickle.loads(pickle.dumps(fn(*pickle.loads(text)))))
+        self.waiting.clear()
+
+
+@pytest.fixture(scope="module")
+def threads():
+    with ThreadPoolExecutor(3) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with ProcessPoolExecutor(2) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_every_method_gives_the_same_bits(method, threads, processes):
+    whole = killable.run(method, None, killable.problem())
+    for pool in (threads, processes):
+        result = killable.run(method, None, killable.problem(), executor=pool)
+        np.testing.assert_array_equal(result.x, whole.x)
+        assert result.ledger == whole.ledger and result.nrecomputed == 0
+
+
+def models():
+    rng = np.random.default_rng(2)
+    Z = sp.random_array((400, 30), density=0.2, rng=rng, format="csr")
+    y = np.where(rng.random(400) < 0.5, -1.0, 1.0)
+    return {
+        "sparse": Logistic(Z, y),
+        "dense": LeastSquares(Z.toarray(), y),
+        "quadratic": zofw.problems.Quadratic(np.eye(30), rng.standard_normal((400, 30))),
+        "vectorised": quadratic_sum(400, 30),
+        "cut": BlackBox(quadratic_sum(400, 30).fun, dim=30, n=400, vectorized=True, at_once=50),
+    }
+
+
+@pytest.mark.parametrize("kind", models())
+@pytest.mark.parametrize("method", ["zsfw-dvr", "acc-szofw", "zo-fw"])
+def test_every_kind_of_problem(kind, method, processes, monkeypatch):
+    monkeypatch.setattr(sys.modules["zofw.problems.evaluate"], "TILE_COMPONENTS", 64)
+    f = models()[kind]
+    settings = {"method": method, "budget": 60_000, "max_iter": 6, "rng": 1, "diagnose": 0}
+    whole = zofw.minimize(f, zofw.L1Ball(1.0), **settings)
+    result = zofw.minimize(f, zofw.L1Ball(1.0), executor=processes, **settings)
+    np.testing.assert_array_equal(result.x, whole.x)
+    inside = [
+        zofw.minimize(f, zofw.L2Ball(1.0), inside=True, executor=pool, **settings)
+        for pool in (None, processes)
+    ]
+    np.testing.assert_array_equal(inside[0].x, inside[1].x)
+
+
+def queries(dim=5, n=40):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, dim)) / 9
+    some = Batch(n, rng.integers(n, size=23))
+    for law, stencil in itertools.product(zofw.laws().values(), list(Stencil)[:3]):
+        U = law().draw(rng, dim, 4)
+        yield Query(x, some, U, 0.1, stencil, variance=True)
+        yield Query(x[:1], Batch(n), U, 0.1, stencil)
+        if stencil is not Stencil.QUADRATIC:
+            yield Query(x, Batch(n, some.indices[:4]), U, 0.1, stencil, paired=True)
+    yield Query(x, some)
+    yield Query(x, Batch(n), zofw.Explicit(rng.standard_normal((dim, 3))), 0.1, Stencil.FORWARD)
+
+
+@pytest.mark.parametrize("kind", ["one by one", "vectorised", "cut", "linear"])
+def test_a_query_can_be_cut_anywhere(kind, monkeypatch):
+    base = quadratic_sum(40, 5)
+    rng = np.random.default_rng(3)
+    f = {
+        "one by one": BlackBox(lambda x, i: float(base.fun(x[None], np.array([i]))[0, 0]), dim=5, n=40),
+        "vectorised": base,
+        "cut": BlackBox(base.fun, dim=5, n=40, vectorized=True, at_once=7),
+        "linear": LeastSquares(rng.standard_normal((40, 5)), rng.standard_normal(40)),
+    }[kind]
+    monkeypatch.setattr(sys.modules["zofw.problems.evaluate"], "TILE_COMPONENTS", 9)
+    monkeypatch.setattr("zofw.run.sheet.TILE_VALUES", 10)
+    parcels.register("f", f)
+    sender = Sender.here("f")
+    for number, query in enumerate(queries()):
+        whole = evaluate(f, query)
+        sheet = Sheet(f, query)
+        assert sheet.cost(0, sheet.units) == query.cost and sheet.missing() == [(0, sheet.units)]
+        cuts = sorted({0, sheet.units, *rng.integers(sheet.units + 1, size=4).tolist()})
+        pieces = list(itertools.pairwise(cuts))
+        known: set[int] = set()
+        for at in rng.permutation(len(pieces)):
+            start, stop = pieces[at]
+            parcel = pickle.loads(pickle.dumps(Parcel.of(sheet, start, stop, sender, str(number), None)))
+            units = parcels.work(parcel, query.anchors).units
+            sheet.fill(start, units)
+            sheet.fill(start, units)
+            known |= set(range(start, stop))
+            assert {u for a, b in sheet.missing() for u in range(a, b)} == set(range(sheet.units)) - known
+        assert sheet.complete and sheet.paid == query.cost
+        answer = sheet.answer()
+        np.testing.assert_array_equal(answer.values, whole.values)
+        if query.variance:
+            np.testing.assert_array_equal(answer.variance, whole.variance)
+    parcels.forget("f")
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_neither_the_workers_nor_the_order_matter(workers, seed, monkeypatch):
+    whole = killable.run("zsfw-dvr", None, killable.problem())
+    pool = Eager(seed, workers)
+    real = Workers._send_some
+
+    def send_and_flush(self, sheet, todo):
+        real(self, sheet, todo)
+        pool.flush()
+
+    monkeypatch.setattr(Workers, "_send_some", send_and_flush)
+    result = killable.run("zsfw-dvr", None, killable.problem(), executor=pool)
+    np.testing.assert_array_equal(result.x, whole.x)
+
+
+def test_bytes_of_a_task_are_those_of_the_anchors_and_a_few_hundred(monkeypatch):
+    rng = np.random.default_rng(0)
+    for law in (zofw.Gaussian(), zofw.Rademacher(), zofw.Sphere(), zofw.Coordinate(), zofw.Orthogonal()):
+        for dim, b in ((1000, 4), (1000, 900), (50_000, 200)):
+            U = law.draw(rng, dim, b)
+            U.project(np.ones(dim))  # fills what directions remember
+            U.rows(np.arange(2))
+            query = Query(np.zeros(dim), Batch(10**6, rng.integers(10**6, size=500)), U, 0.1, Stencil.CENTRAL)
+            sheet = Sheet(BlackBox(float, dim=dim, n=10**6), query)
+            parcel = Parcel.of(sheet, 0, 40, Sender.here("x" * 32), "y" * 32, None)
+            size = len(pickle.dumps((parcel, query.anchors)))
+            assert size <= 8 * dim + 8 * 500 + 1500, (
+                f"{law}: {size - 8 * dim - 8 * 500} bytes beside x and the batch"
+            )
+
+
+def test_directions_travel_bare_through_wrappers():
+    U = zofw.Orthogonal().draw(np.random.default_rng(0), 200, 5)
+    wrapped = Tangent(U, zofw.Simplex())
+    wrapped.columns(0, 5)
+    assert "table" in vars(U) and "table" not in vars(fresh(wrapped).base)
+    np.testing.assert_array_equal(fresh(wrapped).columns(0, 5), wrapped.columns(0, 5))
+    explicit = zofw.Explicit(np.eye(3))
+    np.testing.assert_array_equal(fresh(explicit).matrix, explicit.matrix)
+    assert fresh(None) is None
+
+
+def test_the_problem_travels_when_a_worker_asks_for_it():
+    pool = Eager(workers=1)
+    engine = Workers(FuturePool(pool, killable.problem(), "token"), "token", None)
+    parcels.forget("token")
+    query = Query(np.zeros(6), Batch(3))
+    sheet = Sheet(killable.problem(), query)
+    for outcome in engine.outcomes(sheet, deque(sheet.missing())):
+        pool.flush()
+        if outcome is not None:
+            sheet.fill(outcome.start, outcome.found)
+    np.testing.assert_array_equal(sheet.answer().values, evaluate(killable.problem(), query).values)
+    assert "token" in parcels._problems and max(pool.sent) > 2 * min(pool.sent)
+    engine.close()
+    assert "token" not in parcels._problems
+    for k in range(10):
+        parcels._remember(parcels._problems, str(k), k)
+    assert len(parcels._problems) == parcels.KEPT
+    parcels._problems.clear()
+
+
+class Lethal:
+    """An objective that ends its process once."""
+
+    def __init__(self, flag):
+        self.flag, self.good = flag, killable.Counted(None)
+
+    def __call__(self, x, i):
+        if os.getpid() != self.flag[1] and not os.path.exists(self.flag[0]):
+            open(self.flag[0], "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.good(x, i)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_that_dies_breaks_the_pool_and_nothing_else(tmp_path):
+    whole = killable.run("zsfw-dvr", None, killable.problem())
+    f = BlackBox(Lethal((str(tmp_path / "dead"), os.getpid())), dim=killable.DIM, n=killable.N)
+    path = tmp_path / "run.npz"
+    with (
+        ProcessPoolExecutor(2) as pool,
+        pytest.raises(zofw.ExecutorError, match="took the pool with it") as error,
+    ):
+        killable.run("zsfw-dvr", path, f, executor=pool)
+    assert "is saved in" in error.value.__notes__[0]
+    with ProcessPoolExecutor(2) as pool:
+        result = zofw.resume(path, f, executor=pool)
+    np.testing.assert_array_equal(result.x, whole.x)
+    (tmp_path / "dead").unlink()
+    result = killable.run("zsfw-dvr", None, f, executor=lambda: ProcessPoolExecutor(2))
+    np.testing.assert_array_equal(result.x, whole.x)
+    assert result.ledger == whole.ledger and result.nrecomputed >= 1
+    with pytest.raises(zofw.ExecutorError, match="20 have"):
+        killable.run("zsfw-dvr", None, BlackBox(Suicidal(), dim=3), executor=lambda: Broken())
+
+
+class Suicidal:
+    def __call__(self, x):
+        return 0.0
+
+
+class Broken(Executor):
+    def submit(self, fn, /, *arguments):
+        from concurrent.futures import BrokenExecutor
+
+        raise BrokenExecutor
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        pass
+
+
+def test_loky_takes_functions_that_pickle_does_not():
+    loky = pytest.importorskip("loky")
+    A = np.random.default_rng(0).standard_normal((3, 4))
+    f = BlackBox(lambda x, i: float(A[i] @ x) ** 2, dim=4, n=3)
+    settings = {"method": "zsfw-dvr", "budget": 300, "rng": 0, "diagnose": 0}
+    whole = zofw.minimize(f, zofw.L1Ball(1.0), **settings)
+    pool = loky.ProcessPoolExecutor(2)
+    try:
+        result = zofw.minimize(f, zofw.L1Ball(1.0), executor=pool, **settings)
+    finally:
+        pool.shutdown(wait=True, kill_workers=True)
+    np.testing.assert_array_equal(result.x, whole.x)
+
+
+def test_errors_on_workers_are_met_as_at_home(threads, processes, tmp_path):
+    calls = itertools.count(1)
+    good = killable.Counted(None)
+
+    def moody(x, i):
+        return math.nan if next(calls) % 13 == 0 else good(x, i)
+
+    whole = killable.run("zsfw-dvr", None, killable.problem())
+    f = BlackBox(moody, dim=6, n=3)
+    result = killable.run("zsfw-dvr", None, f, executor=threads, on_error=zofw.Retry(5, 0.0))
+    np.testing.assert_array_equal(result.x, whole.x)
+    assert result.nfev == next(calls) - 1 and result.ledger["failed"] == result.nfev // 13
+    bad = BlackBox(AlwaysNaN(), dim=3)
+    with pytest.raises(zofw.EvaluationError, match=r"nan for component 0 .* query 0 of the run"):
+        zofw.minimize(bad, zofw.Simplex(), budget=100, method="zo-fw", executor=processes, diagnose=0)
+    slow = BlackBox(Sleepy(), dim=3)
+    with pytest.raises(zofw.EvaluationError, match="did not answer within"):
+        zofw.minimize(
+            slow, zofw.Simplex(), budget=100, method="zo-fw", executor=processes, timeout=0.05, diagnose=0
+        )
+    with pytest.raises(zofw.ExecutorError, match="could not do its task"):
+        zofw.minimize(Odd(), zofw.Simplex(), budget=100, method="zo-fw", executor=processes, diagnose=0)
+
+
+class AlwaysNaN:
+    def __call__(self, x):
+        return math.nan
+
+
+class Sleepy:
+    def __call__(self, x):
+        time.sleep(0.5)
+        return 0.0
+
+
+class Odd(BlackBox):
+    """Cannot be rebuilt on a worker."""
+
+    def __init__(self):
+        super().__init__(AlwaysNaN(), dim=3)
+
+    def __reduce__(self):
+        return (int, ("no number",))
+
+
+def test_a_signal_lets_workers_finish_and_saves(tmp_path, threads):
+    path, paid = tmp_path / "run.npz", tmp_path / "paid"
+    whole = killable.run("zo-fw", None, killable.problem())
+    f = killable.problem(paid, 0.01)
+    calls = itertools.count()
+
+    class Poked(BlackBox):
+        def one(self, x, component):
+            if next(calls) == 8:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return f.one(x, component)
+
+    result = killable.run("zo-fw", path, Poked(f.fun, dim=6, n=3), executor=threads)
+    assert result.status is zofw.Status.INTERRUPTED
+    again = killable.run("zo-fw", path, f, executor=threads)
+    np.testing.assert_array_equal(again.x, whole.x)
+    assert paid.stat().st_size == whole.nfev
+
+
+def test_blas_threads_are_those_of_the_sender():
+    """In a process of its own: a product that depends on the number of threads is the same on a worker with one thread."""
+    code = """
+import multiprocessing, os
+from collections import deque
+from concurrent.futures import ProcessPoolExecutor
+import numpy as np, threadpoolctl
+from zofw.core import Batch, Query
+from zofw.problems import LeastSquares, evaluate
+from zofw.run.executor import FuturePool, Workers
+from zofw.run.sheet import Sheet
+if __name__ == "__main__":
+    rng = np.random.default_rng(0)
+    f, query = LeastSquares(rng.standard_normal((10, 100_000)), rng.standard_normal(10)), Query(np.ones(100_000), Batch(10))
+    answers = {}
+    for threads in (1, 2):
+        with threadpoolctl.threadpool_limits(threads):
+            answers[threads] = evaluate(f, query).values
+    if np.array_equal(answers[1], answers[2]):
+        print("this linear algebra does not depend on its threads here")
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+    with threadpoolctl.threadpool_limits(2), ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        engine, sheet = Workers(FuturePool(pool, f, "f"), "f", None), Sheet(f, query)
+        for outcome in engine.outcomes(sheet, deque(sheet.missing())):
+            if outcome is not None:
+                sheet.fill(outcome.start, outcome.found)
+    assert np.array_equal(sheet.answer().values, answers[2])
+"""
+    free = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    out = subprocess.run(
+        [sys.executable, "-c", code], check=True, timeout=120, stdout=subprocess.PIPE, text=True, env=free
+    )
+    assert "does not depend" not in out.stdout or os.cpu_count() == 1
+    assert Sender.here("a").threads == max(
+        library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"
+    )
+
+
+def test_pace():
+    pace = Pace()
+    assert pace.size(1, 4) == 1 and pace.size(800, 4) == 50 and pace.window(4) == 8
+    for _ in range(50):
+        pace.note(10, 10 * 0.02, 10 * 0.02 + 0.005)
+    assert pace.overhead == pytest.approx(0.005) and pace.unit == pytest.approx(0.02)
+    assert pace.size(1000, 8) in (5, 6) and pace.size(10, 8) == 1
+    for _ in range(200):
+        pace.note(1000, 1000 * 1e-6, 1000 * 1e-6 + 0.005)
+    assert pace.size(10**7, 8) == pytest.approx(10**5, rel=0.1)
+    assert pace.size(100, 8) >= 100  # not worth a second task
+    for _ in range(200):
+        pace.note(1, 60.0, 60.005)
+    assert pace.size(100, 8) == 1 and pace.window(8) == 8
+
+
+def test_what_is_no_executor():
+    with pytest.raises(TypeError, match=r"executor should be a dask\.distributed\.Client"):
+        zofw.minimize(killable.problem(), zofw.L2Ball(1.0), budget=100, executor=3)
+
+
+def test_units_of_a_query_that_fails_half_way():
+    f = BlackBox(lambda x, i: math.nan if i == 2 else 1.0, dim=2, n=4)
+    sheet = Sheet(f, Query(np.zeros(2), Batch(4)))
+    found = []
+    with pytest.raises(zofw.EvaluationError, match="component 2"):
+        found.extend(evaluate_units(f, sheet.query, sheet.spans(0, 4)))
+    assert Tile(0, 0, 0, 4) == sheet.spans(0, 4)[0].tile and executor.ATTEMPTS > 1

@@ -1,0 +1,255 @@
+"""Oracles that misbehave: raised, repeated or skipped, bounded, logged and counted to the last evaluation."""
+
+from __future__ import annotations
+
+import logging
+import math
+import signal
+import threading
+import time
+
+import killable
+import numpy as np
+import pytest
+
+import zofw
+from conftest import quadratic_sum
+from zofw.problems import BlackBox
+
+FAST = zofw.Retry(3, backoff=0.0)
+BAD = {
+    "exception": lambda: 1 / 0,
+    "nan": lambda: math.nan,
+    "inf": lambda: math.inf,
+    "shape": lambda: np.zeros(3),
+    "text": lambda: "12",
+    "nothing": lambda: None,
+}
+
+
+class Moody:
+    """The objective of ``killable``, whose calls of the given numbers go wrong."""
+
+    def __init__(self, wrong, bad=lambda: math.nan):
+        self.wrong, self.bad, self.calls, self.good = wrong, bad, 0, killable.Counted(None)
+
+    def __call__(self, x, i):
+        self.calls += 1
+        return self.bad() if self.wrong(self.calls) else self.good(x, i)
+
+
+def solve(f, method="zsfw-dvr", **settings):
+    box = f if isinstance(f, BlackBox) else BlackBox(f, dim=killable.DIM, n=killable.N)
+    return killable.run(method, settings.pop("checkpoint", None), box, **settings)
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_retry_gives_the_same_run_and_counts_every_attempt(kind, caplog):
+    whole = solve(killable.Counted(None))
+    f = Moody(lambda call: call % 10 == 0, BAD[kind])
+    with caplog.at_level(logging.WARNING, logger="zofw"):
+        result = solve(f, on_error=FAST)
+    np.testing.assert_array_equal(result.x, whole.x)
+    failures = f.calls // 10
+    assert result.ledger == whole.ledger | {"failed": failures} and result.nfev == f.calls
+    assert caplog.text.count("attempt 1") == failures > 0
+
+
+def test_retry_is_bounded_and_the_error_can_be_repeated(tmp_path):
+    f = Moody(lambda call: call > 30)
+    path = tmp_path / "run.npz"
+    with pytest.raises(
+        zofw.EvaluationError, match=r"query \d+ of the run, in iteration \d+, with seed \(3,\)"
+    ) as caught:
+        solve(f, on_error=FAST, checkpoint=path)
+    error = caught.value
+    assert f.calls == 30 + 4 and "zofw.resume(path, problem)" in error.__notes__[0]
+    assert error.point.shape == (killable.DIM,) and error.component in range(killable.N)
+    f.wrong = lambda call: False
+    result, whole = (
+        zofw.resume(path, BlackBox(f, dim=killable.DIM, n=killable.N)),
+        solve(killable.Counted(None)),
+    )
+    np.testing.assert_array_equal(result.x, whole.x)
+    assert result.ledger == whole.ledger | {"failed": 4} and f.calls == result.nfev
+
+
+@pytest.mark.parametrize("wrong", [1, 31, 80])
+def test_the_default_stops_with_the_state_saved(wrong, tmp_path):
+    f = Moody(lambda call: call == wrong, BAD["exception"])
+    with pytest.raises(zofw.EvaluationError, match="raised ZeroDivisionError for component"):
+        solve(f, checkpoint=tmp_path / "run.npz")
+    result, whole = (
+        zofw.resume(tmp_path / "run.npz", BlackBox(f, dim=killable.DIM, n=killable.N)),
+        solve(killable.Counted(None)),
+    )
+    np.testing.assert_array_equal(result.x, whole.x)
+    assert f.calls == result.nfev == whole.nfev + 1
+
+
+def test_skipping_drops_the_iteration_and_draws_it_anew(tmp_path):
+    whole = solve(killable.Counted(None))
+    f = Moody(lambda call: call == 50)
+    result = solve(f, on_error="skip")
+    assert result.success and result.nit == whole.nit and result.nfev == f.calls <= killable.BUDGET
+    assert result.ledger["failed"] >= 1 and not np.array_equal(result.x, whole.x)
+    f = Moody(lambda call: call in (50, 90))
+    with pytest.raises(zofw.EvaluationError):
+        solve(f, on_error=zofw.Retry(0, skip=1), checkpoint=tmp_path / "run.npz")
+    f.wrong = lambda call: False
+    again = zofw.resume(tmp_path / "run.npz", BlackBox(f, dim=killable.DIM, n=killable.N))
+    assert again.nfev == f.calls
+    np.testing.assert_array_equal(again.x, result.x)
+
+
+def test_what_was_skipped_survives_a_kill(tmp_path):
+    result = solve(Moody(lambda call: call in (20, 50)), on_error="skip")
+
+    class Death(BaseException):
+        pass
+
+    def die():
+        if f.calls == 70:
+            raise Death
+        return math.nan
+
+    f, path = Moody(lambda call: call in (20, 50, 70), die), tmp_path / "run.npz"
+    with pytest.raises(Death):
+        solve(f, on_error="skip", checkpoint=path)
+    again = zofw.resume(path, BlackBox(f, dim=killable.DIM, n=killable.N))
+    np.testing.assert_array_equal(again.x, result.x)
+    assert again.ledger == result.ledger
+
+
+@pytest.mark.parametrize("method", zofw.methods())
+@pytest.mark.parametrize(
+    "policy", [zofw.Retry(5, backoff=0.0), zofw.Retry(0, skip=10**6), zofw.Retry(1, 0.0, skip=10**6)]
+)
+def test_the_budget_holds_whatever_fails(method, policy):
+    """A third of all calls fail: the oracle is never called more often than the budget allows, nor the count wrong."""
+    rng = np.random.default_rng(1)
+    f = Moody(lambda call: rng.random() < (1 / 3 if policy.times > 1 else 0.01))
+    problem = killable.Slow(f, dim=killable.DIM, n=killable.N)
+    object.__setattr__(problem, "gradient", lambda x: x)
+    try:
+        result = solve(problem, method, on_error=policy, max_iter=50)
+    except zofw.EvaluationError:
+        return
+    assert result.nfev == f.calls <= killable.BUDGET and result.status in (
+        zofw.Status.BUDGET,
+        zofw.Status.MAX_ITER,
+    )
+
+
+def test_skipping_without_end_is_ended_by_the_budget():
+    f = Moody(lambda call: call % 5 == 0)
+    result = solve(f, "zo-fw", on_error=zofw.Retry(0, skip=10**9))
+    assert (
+        result.status is zofw.Status.BUDGET and result.nit == 0 and f.calls == result.nfev <= killable.BUDGET
+    )
+    with pytest.raises(zofw.EvaluationError):
+        solve(Moody(lambda call: True), "zo-fw", on_error="skip", budget=10**6)
+
+
+def test_vectorised_objectives_are_charged_by_the_tile():
+    good = quadratic_sum()
+    calls = []
+
+    def values(X, batch):
+        calls.append(len(X) * len(batch))
+        if len(calls) == 3:
+            raise ConnectionError("gone")
+        if len(calls) == 5:
+            return np.zeros((1, 1))
+        return good.fun(X, batch)
+
+    settings = {"method": "zsfw-dvr", "budget": 2000, "rng": 0, "diagnose": 0}
+    whole = zofw.minimize(good, zofw.L1Ball(1.0), **settings)
+    f = BlackBox(values, dim=good.dim, n=good.n, vectorized=True)
+    result = zofw.minimize(f, zofw.L1Ball(1.0), on_error=FAST, **settings | {"budget": 2000 + 10})
+    assert result.nfev >= sum(calls) and result.ledger["failed"] == sum(calls[1:5])  # two tiles of two calls
+    assert whole.ledger["failed"] == 0
+
+
+def test_a_problem_of_ones_own_that_raises():
+    class Own:
+        n, dim, calls = 2, 3, 0
+
+        def values(self, points, components):
+            self.calls += 1
+            if self.calls == 2:
+                raise OSError("no route to host")
+            return (points**2).sum(axis=1)[:, None] * (1 + components)
+
+    result = zofw.minimize(Own(), zofw.Simplex(), method="zo-fw", budget=100, on_error=FAST, diagnose=0)
+    assert result.success and result.ledger["failed"] == 8
+    with pytest.raises(OSError, match="no route"):
+        zofw.minimize(Own(), zofw.Simplex(), method="zo-fw", budget=100, diagnose=0)
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_timeouts(vectorized):
+    release, calls = threading.Event(), []
+
+    def values(X, i):
+        calls.append(1)
+        if len(calls) == 3:
+            release.wait(20)
+        return float((X**2).sum()) if not vectorized else (X**2).sum(axis=1)[:, None] * np.ones(len(i))
+
+    f = BlackBox(values, dim=3, n=2, vectorized=vectorized)
+    settings = {"method": "zo-fw", "budget": 60, "diagnose": 0, "timeout": 0.2}
+    began = time.monotonic()
+    result = zofw.minimize(f, zofw.Simplex(), on_error=FAST, **settings)
+    assert time.monotonic() - began < 15 and result.ledger["failed"] == (8 if vectorized else 1)
+    calls[:] = [1, 1]
+    with pytest.raises(zofw.EvaluationError, match=r"did not answer within 0\.2 seconds"):
+        zofw.minimize(f, zofw.Simplex(), **settings)
+    release.set()
+    with pytest.raises(ValueError, match="timeout should be a positive"):
+        zofw.minimize(f, zofw.Simplex(), **settings | {"timeout": 0})
+
+
+def test_a_timed_oracle_that_raises_is_an_error_like_any_other():
+    with pytest.raises(zofw.EvaluationError, match="ZeroDivisionError"):
+        solve(Moody(lambda call: call == 4, BAD["exception"]), timeout=5.0)
+
+
+def test_waiting_grows_and_ends_with_a_signal(tmp_path):
+    assert [zofw.Retry(5, 0.5, longest=3).wait(k) for k in (1, 2, 3, 4, 500)] == [0.5, 1.0, 2.0, 3.0, 3.0]
+
+    def bad():
+        signal.raise_signal(signal.SIGTERM)
+        return math.nan
+
+    f = Moody(lambda call: call == 7, bad)
+    began = time.monotonic()
+    result = solve(f, on_error=zofw.Retry(3, backoff=30.0), checkpoint=tmp_path / "run.npz")
+    assert result.status is zofw.Status.INTERRUPTED and time.monotonic() - began < 10
+    again, whole = solve(f, checkpoint=tmp_path / "run.npz"), solve(killable.Counted(None))
+    np.testing.assert_array_equal(again.x, whole.x)
+    assert again.nfev == f.calls == whole.nfev + 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["ignore", None, 3, lambda: zofw.Retry(-1), lambda: zofw.Retry(True), lambda: zofw.Retry(1, math.nan)],
+)
+def test_policies_that_are_none(wrong):
+    with pytest.raises(ValueError, match=r"on_error should be|Retry needs"):
+        solve(killable.Counted(None), on_error=wrong() if callable(wrong) else wrong)
+
+
+def test_told_twice_and_out_of_order():
+    f = quadratic_sum()
+    session = zofw.Session(zofw.L1Ball(1.0), dim=f.dim, n=f.n, method="zo-fw", budget=200, rng=0)
+    first = session.ask()
+    answer = zofw.problems.evaluate(f, first)
+    session.tell(first, answer)
+    second = session.ask()
+    with pytest.raises(ValueError, match="it was answered before, and its first answer counts"):
+        session.tell(first, answer)
+    assert session.ask() is second and session.nfev == first.cost
+    session.tell(second, zofw.problems.evaluate(f, second))
+    with pytest.raises(ValueError, match="not the open query"):
+        session.tell(first, answer)
