@@ -13,6 +13,11 @@ import zofw
 from benchmarks import transcription
 from zofw.problems import Logistic, evaluate
 
+LAWS = {
+    "Rademacher": zofw.Rademacher(),
+    "Gaussian": zofw.Gaussian(),
+    "lazy Gaussian": zofw.Gaussian(lazy=True),
+}
 MU = 1e-4
 RADIUS = 10.0
 
@@ -41,7 +46,14 @@ class Ours:
 
     def __post_init__(self):
         self.session = zofw.Session(
-            zofw.L1Ball(RADIUS), dim=self.problem.dim, n=self.problem.n, method=self.method, rng=0, max_iter=10**9, diagnose=0
+            zofw.L1Ball(RADIUS),
+            dim=self.problem.dim,
+            n=self.problem.n,
+            method=self.method,
+            rng=0,
+            max_iter=10**9,
+            diagnose=0,
+            support=self.problem.support,
         )
 
     def __call__(self):
@@ -54,6 +66,10 @@ class Ours:
             self.session.tell(query, answer)
         self.total += time.perf_counter() - begin
 
+    def forget(self):
+        """Start counting anew."""
+        self.oracle = self.total = 0.0
+
     @property
     def share(self):
         """Part of the time spent in the oracle."""
@@ -63,7 +79,9 @@ class Ours:
 def dvr(b, law, refresh):
     """ZSFW-DVR that only refreshes or never does."""
     p = 1.0 if refresh else 1e-15
-    return zofw.ZSFWDVR(batch_size=200, directions=b, refresh_probability=p, radius=MU, law=law, initial="zero")
+    return zofw.ZSFWDVR(
+        batch_size=200, directions=b, refresh_probability=p, radius=MU, law=law, initial="zero"
+    )
 
 
 @dataclass(frozen=True)
@@ -85,7 +103,7 @@ class Case:
         """zofw's side."""
         problem = Logistic(*samples(self.data))
         if self.method == "zsfw-dvr":
-            return Ours(problem, dvr(self.b, getattr(zofw, self.law)(), self.refresh))
+            return Ours(problem, dvr(self.b, LAWS[self.law], self.refresh))
         if self.method == "zo-fw":
             return Ours(problem, zofw.ZOFW(radius=MU))
         return Ours(problem, zofw.AccSZOFW(step_size=0.01, radius=MU))
@@ -105,6 +123,7 @@ class Case:
 CASES = [
     Case("rcv1 difference, Rademacher", "rcv1-subsets", 25.0, 400, memory=10.0),
     Case("rcv1 difference, Gaussian", "rcv1-subsets", 5.0, 400, "Gaussian"),
+    Case("rcv1 difference, lazy Gaussian", "rcv1-subsets", 5.0, 400, "lazy Gaussian"),
     Case("rcv1 refresh, Rademacher", "rcv1-subsets", 4.0, 400, refresh=True, rounds=5),
     Case("rcv1 refresh, Gaussian", "rcv1-subsets", 4.0, 400, "Gaussian", refresh=True, rounds=5),
     Case("a9a iteration, Rademacher", "a9a", 4.0, 20, repeats=(50, 50), rounds=25),

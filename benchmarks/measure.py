@@ -13,14 +13,20 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+PAUSE = 0.05
+
 
 @dataclass
 class Timing:
-    """Medians and quartiles of the seconds of two sides that took turns; ``ratio`` is that of the pairs."""
+    """Quartiles of the seconds of two sides that took turns; ``ratio`` is that of the pairs.
+
+    ``cpu`` is the same ratio of processor seconds over all threads, which other users of the machine disturb less.
+    """
 
     theirs: list[float]
     ours: list[float]
     ratio: list[float]
+    cpu: list[float]
 
     def row(self):
         """As a dictionary."""
@@ -33,21 +39,26 @@ def quartiles(samples):
 
 
 def seconds(step, repeat):
-    """Wall time of one step, averaged over ``repeat`` of them."""
-    begin = time.perf_counter()
+    """Wall and processor time of one step, averaged over ``repeat`` of them."""
+    wall, cpu = time.perf_counter(), time.process_time()
     for _ in range(repeat):
         step()
-    return (time.perf_counter() - begin) / repeat
+    return (time.perf_counter() - wall) / repeat, (time.process_time() - cpu) / repeat
 
 
 def take_turns(theirs, ours, *, rounds, repeat_theirs=1, repeat_ours=1):
-    """Alternate the two sides, after one unmeasured step of each."""
+    """Alternate the two sides, after one unmeasured step of each; a pause lets the BLAS's spinning threads fall asleep."""
     theirs()
     ours()
+    ours.forget()
     gc.collect()
-    samples = [(seconds(theirs, repeat_theirs), seconds(ours, repeat_ours)) for _ in range(rounds)]
-    a, b = np.array(samples).T
-    return Timing(quartiles(a), quartiles(b), quartiles(a / b))
+    samples = []
+    for _ in range(rounds):
+        samples.append([seconds(theirs, repeat_theirs)])
+        time.sleep(PAUSE)
+        samples[-1].append(seconds(ours, repeat_ours))
+    (a, a_cpu), (b, b_cpu) = np.array(samples).transpose(1, 2, 0)
+    return Timing(quartiles(a), quartiles(b), quartiles(a / b), quartiles(a_cpu / b_cpu))
 
 
 def resident():

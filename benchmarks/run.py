@@ -7,6 +7,7 @@ import json
 import os
 import sys
 
+import zofw
 from benchmarks.cases import CASES
 from benchmarks.measure import peak_in_child, peak_memory, take_turns
 
@@ -15,11 +16,18 @@ def measure(case, *, quick):
     """One line of the table."""
     ours = case.ours()
     rounds = max(3, case.rounds // 5) if quick else case.rounds
-    timing = take_turns(case.theirs(), ours, rounds=rounds, repeat_theirs=case.repeats[0], repeat_ours=case.repeats[1])
+    timing = take_turns(
+        case.theirs(), ours, rounds=rounds, repeat_theirs=case.repeats[0], repeat_ours=case.repeats[1]
+    )
     row = {"case": case.name, "least": case.least, "oracle": ours.share} | timing.row()
     if case.memory is not None:
         theirs, mine = (peak_in_child(case.name, side) for side in ("theirs", "ours"))
-        row |= {"memory": theirs / mine, "memory_theirs": theirs, "memory_ours": mine, "memory_least": case.memory}
+        row |= {
+            "memory": theirs / mine,
+            "memory_theirs": theirs,
+            "memory_ours": mine,
+            "memory_least": case.memory,
+        }
     return row
 
 
@@ -28,11 +36,40 @@ def line(row):
     low, ratio, high = row["ratio"]
     text = (
         f"{row['case']:<30} {row['theirs'][1] * 1e3:>10.3f} ms {row['ours'][1] * 1e3:>10.3f} ms "
-        f"{ratio:>7.1f}x [{low:.1f}, {high:.1f}]  wanted {row['least']:g}x  oracle {row['oracle']:.0%}"
+        f"{ratio:>7.1f}x [{low:.1f}, {high:.1f}]  cpu {row['cpu'][1]:.1f}x  wanted {row['least']:g}x  oracle {row['oracle']:.0%}"
     )
     if "memory" in row:
         text += f"  memory {row['memory_theirs'] / 1e6:.1f} / {row['memory_ours'] / 1e6:.1f} MB = {row['memory']:.0f}x"
     return text
+
+
+def measure_limits(quick, *, show):
+    """Growth, threads, and the machine's limits."""
+    from benchmarks import limits
+
+    found = {
+        "machine": limits.machine(),
+        "growth": limits.growth(quick=quick),
+        "threads": {
+            "rcv1 difference, Rademacher": limits.threads(
+                "rcv1-subsets", zofw.Rademacher(), False, quick=quick
+            ),
+            "rcv1 difference, Gaussian": limits.threads("rcv1-subsets", zofw.Gaussian(), False, quick=quick),
+            "rcv1 refresh, Rademacher": limits.threads("rcv1-subsets", zofw.Rademacher(), True, quick=quick),
+        },
+    }
+    if show:
+        for name, rate in found["machine"].items():
+            print(f"{name:<40} {rate:8.2f}")
+        grown = found["growth"]
+        spent = ", ".join(f"d = {row['d']:.0e}: {row['seconds'] * 1e3:.2f} ms" for row in grown["rows"])
+        print(f"growth in d·b: exponent {grown['exponent']:.3f}, steepest {grown['steepest']:.3f} ({spent})")
+        for name, row in found["threads"].items():
+            low, middle, high = row["ratio"]
+            print(
+                f"two threads, {name:<30} {middle:.2f}x [{low:.2f}, {high:.2f}], best {row['best']:.2f}x, same bits: {row['same']}"
+            )
+    return found
 
 
 def peak(name, side):
@@ -56,6 +93,7 @@ def main(arguments=None):
     if options.peak:
         print(json.dumps({"peak": peak(*options.peak)}))
         return 0
+    limits = {} if options.only else measure_limits(options.quick, show=not options.json)
     rows = []
     for case in CASES:
         if options.only in case.name:
@@ -63,7 +101,7 @@ def main(arguments=None):
             if not options.json:
                 print(line(rows[-1]), flush=True)
     if options.json:
-        print(json.dumps({"cases": rows}, indent=2))
+        print(json.dumps({"cases": rows} | limits, indent=2))
     return int(any(row["ratio"][1] < row["least"] for row in rows))
 
 

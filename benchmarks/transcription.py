@@ -79,7 +79,7 @@ class ZOFW:
 
     def step(self):
         """g_j = [f(x + μe_j) − f(x)]/μ from the changed margins of all n components."""
-        n, d = self.A.shape
+        d = self.A.shape[1]
         margins = self.A @ self.x
         base = self.loss(margins).mean()
         g = np.empty(d)

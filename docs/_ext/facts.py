@@ -27,7 +27,6 @@ FUNCTIONS = {
     "inf": math.inf,
 }
 LETTERS = {"S": r"|\mathcal{S}|", "R": "R", "L": "L", "eta": r"\eta_t", "mu": r"\mu_t", "inf": r"\infty"}
-ESCAPED = r"\_"
 WHEN = {"refresh": "on a refresh", "t == 0": "at $t = 0$"}
 
 
@@ -103,7 +102,7 @@ def _tex(node: ast.expr) -> str:
         case ast.Constant(value=value):
             return f"{value:g}" if isinstance(value, (int, float)) else str(value)
         case ast.Name(id=name):
-            return LETTERS.get(name, name if len(name) == 1 else rf"\texttt{{{name.replace('_', ESCAPED)}}}")
+            return LETTERS.get(name, name if len(name) == 1 else rf"\texttt{{{name}}}")
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             return rf"\frac{{{_tex(left)}}}{{{_tex(right)}}}"
         case ast.BinOp(left=left, op=ast.Pow(), right=right):

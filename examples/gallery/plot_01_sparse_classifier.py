@@ -15,7 +15,7 @@ from zofw.run import reference
 
 Z, y = zofw.data.load("breast-cancer")
 f = zofw.problems.Logistic(Z, y)
-ball = zofw.L1Ball(10.0)
+ball = zofw.L1Ball(3.0)
 
 # %%
 # Three methods, one budget. The best possible value comes from a first-order reference with its certificate; no method
@@ -33,7 +33,7 @@ for name, result in results.items():
         f"{name:8s} {result.nfev:>9,} queries, gap {result.fun - best.value:.1e}, "
         f"{np.count_nonzero(np.abs(result.x) > 0.05)} of 30 measurements in use"
     )
-print(f"reference: {best.label}")
+print(f"{'reference':8s} {np.count_nonzero(np.abs(best.x) > 0.05)} measurements; {best.label}")
 
 # %%
 # ``zo-sfw`` moves after a few queries; the two others wait for a full gradient, 17,639 and 34,140 queries.

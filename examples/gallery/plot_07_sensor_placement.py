@@ -2,9 +2,9 @@
 Which sensors to keep
 =====================
 
-Sixty candidate sensors on a field; an operator wants the mean concentration over the whole of it from a weighted sum of
-at most eight readings, no weight beyond a limit. The k-sparse polytope is the convex hull of exactly those weightings.
-Each query is one replay of a recorded hour.
+Sixty candidate sensors, eight chimneys whose plumes they smell. The total emission is to be told from a weighted sum of few
+readings, no weight beyond a limit. The k-sparse polytope is the convex hull of the weightings with eight readings at full
+weight. Each query replays one recorded hour.
 """
 
 import matplotlib.pyplot as plt
@@ -13,49 +13,40 @@ import numpy as np
 import zofw
 
 rng = np.random.default_rng(7)
-sensors = rng.random((60, 2))
-hours = 500
-grid = np.stack(np.meshgrid(np.linspace(0, 1, 20), np.linspace(0, 1, 20)), axis=-1).reshape(-1, 2)
+sensors, chimneys, hours = rng.random((60, 2)), rng.random((8, 2)), 500
+distance = ((sensors[:, None, :] - chimneys[None]) ** 2).sum(axis=2)
+strength = rng.gamma(2.0, size=(hours, 8))
+readings = strength @ np.exp(-distance / 0.01).T + 0.05 * rng.standard_normal((hours, 60))
+emission = strength.mean(axis=1)
 
 
-def plume(places, sources, strengths):
-    """Concentration at given places of a few puffs."""
-    distance = ((places[:, None, :] - sources[None]) ** 2).sum(axis=2)
-    return np.exp(-distance / 0.08) @ strengths
-
-
-readings, target = np.empty((hours, 60)), np.empty(hours)
-for hour in range(hours):
-    sources, strengths = rng.random((5, 2)), rng.gamma(2.0, size=5)
-    readings[hour] = plume(sensors, sources, strengths) + 0.05 * rng.standard_normal(60)
-    target[hour] = plume(grid, sources, strengths).mean()
+def replay(weights, batch):
+    """Squared error of the weighted readings in the given hours."""
+    return (weights @ readings[batch].T - emission[batch]) ** 2
 
 
 # %%
-def replay(weights, batch):
-    """Squared error of the weighted readings in the given hours."""
-    return (weights @ readings[batch].T - target[batch]) ** 2
-
+# With d = 60 and n = 500 a full gradient costs 30,500 queries, and the budget pays 65 of them.
 
 f = zofw.problems.BlackBox(replay, dim=60, n=hours, vectorized=True)
-polytope = zofw.KSparse(8, radius=0.12)
-method = zofw.ZSFWDVR(
-    batch_size=40, directions=20, law=zofw.Orthogonal(), initial="coordinate", step_size=zofw.ZOFW().step_size
-)
-result = zofw.minimize(f, polytope, method=method, budget=3_000_000, rng=0)
-kept = np.argsort(-np.abs(result.x))[:8]
+polytope = zofw.KSparse(8, radius=0.2)
+result = zofw.minimize(f, polytope, method="zo-fw", budget=2_000_000)
+order = np.argsort(-np.abs(result.x))
+share = np.abs(result.x[order]).cumsum() / np.abs(result.x).sum()
+kept = order[: int(np.searchsorted(share, 0.95)) + 1]
 print(f"{result.nfev:,} replayed hours, {result.nlmo} vertices")
-print(
-    f"mean squared error {result.fun:.2e}, with equal weights {np.mean((readings.mean(1) - target) ** 2):.2e}"
-)
-print("the eight greatest weights:", result.x[kept].round(3))
+print(f"{len(kept)} of 60 sensors hold 95 % of the weight; mean squared error {result.fun:.4f}")
+print(f"for comparison, the variance of the emission is {emission.var():.4f}")
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 left.scatter(*sensors.T, s=14, color="C7", label="candidates")
-left.scatter(*sensors[kept].T, s=2500 * np.abs(result.x[kept]), alpha=0.5, label="kept")
+left.scatter(*chimneys.T, s=60, marker="^", color="C3", label="chimneys")
+left.scatter(
+    *sensors[kept].T, s=2500 * np.abs(result.x[kept]), alpha=0.5, color="C0", label="kept, by weight"
+)
 left.set_aspect("equal")
-left.legend(frameon=False, loc="upper left", bbox_to_anchor=(0, 1.12), ncols=2)
+left.legend(frameon=False, loc="upper left", bbox_to_anchor=(0, 1.12), ncols=3, fontsize=8, markerscale=0.7)
 result.plot(ax=right)
 right.set_yscale("log")
 plt.show()

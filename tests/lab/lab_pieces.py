@@ -64,7 +64,7 @@ name = "quadratic"
 title = "five <b>quadratics</b>"
 problem = "toy_problem:quadratic"
 set = { name = "l1-ball", radius = 1.0 }
-budget = 3000
+budget = 900
 parameters = { batch = 2, directions = 3 }
 
 [[method]]
@@ -106,23 +106,30 @@ def browser() -> str:
 
 
 def opened(page: Path, script: str, *, width: int, folder: Path, dark: bool = False) -> str:
-    """What ``script`` writes into the element ``verdict`` of a page shown ``width`` pixels wide, without a network."""
-    html = page.read_text(encoding="utf-8")
-    probe = f'<pre id="verdict"></pre><script>window.addEventListener("load", async () => {{ {script} }});</script>'
-    inner = folder / f"probe-{width}-{dark}.html"
-    inner.write_text(html.replace("</body>", f"{probe}</body>"), encoding="utf-8")
+    """What ``script`` returns inside a page shown in a frame ``width`` pixels wide, without a network."""
+    probe = f"""<script>window.addEventListener("load", async () => {{
+        const probe = async () => {{ {script} }};
+        window.parent.postMessage(await probe().catch(String), "*");
+    }});</script>"""
+    inner, outer = folder / "inner.html", folder / "outer.html"
+    html = page.read_text(encoding="utf-8").replace("</body>", f"{probe}</body>")
+    inner.write_text(html, encoding="utf-8")
+    outer.write_text(
+        f"""<!DOCTYPE html><pre id="verdict"></pre><iframe src="inner.html" width="{width}" height="1400"></iframe>
+        <script>window.addEventListener("message", event => document.getElementById("verdict").textContent = event.data);</script>"""
+    )
     command = [
         browser(),
         "--headless=new",
         "--no-sandbox",
         "--disable-gpu",
         "--host-resolver-rules=MAP * ~NOTFOUND",
-        f"--window-size={width},1400",
+        "--window-size=1400,1500",
         f"--blink-settings=preferredColorScheme={0 if dark else 1}",
         f"--user-data-dir={folder / 'profile'}",
         "--virtual-time-budget=15000",
         "--dump-dom",
-        inner.as_uri(),
+        outer.as_uri(),
     ]
     dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
     found = re.search(r'<pre id="verdict">(.*?)</pre>', dom, re.DOTALL)

@@ -38,19 +38,19 @@ def test_a_run_leaves_its_directory(tmp_path):
     assert folder.finished and result == read_json(folder.summary)
     assert read_json(folder.spec)["seed"] == 7
     assert read_json(folder.environment)["packages"]["numpy"] == np.__version__
-    assert result["queries"] <= 3000 and result["status"] == "budget" and result["n"] == 5
+    assert result["queries"] <= 900 and result["status"] == "budget" and result["n"] == 5
     trace = read_trace(folder.trace)
     assert trace["queries"][0] == 0 and trace["objective"][-1] == pytest.approx(result["objective"])
     assert Result.load(folder.result).nfev == result["queries"]
-    assert seen and seen[0].budget == 3000
+    assert seen and seen[0].budget == 900
     assert execute(unit(tmp_path)) == result
 
 
 def test_another_specification_is_refused(tmp_path):
     execute(unit(tmp_path))
     with pytest.raises(StoreError, match="another specification"):
-        execute(unit(tmp_path, budget=3001))
-    assert "another specification" in attempt(unit(tmp_path, budget=3001)).error
+        execute(unit(tmp_path, budget=901))
+    assert "another specification" in attempt(unit(tmp_path, budget=901)).error
 
 
 def test_a_run_is_read_from_its_directory(tmp_path):
@@ -80,7 +80,7 @@ execute(Unit.read(Path(sys.argv[1])))
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_happened(tmp_path, how):
-    slow = unit(tmp_path, arguments={"slow": 0.004})
+    slow = unit(tmp_path, arguments={"slow": 0.004}, budget=3000)
     Folder(slow.path).claim(slow.document())
     process = subprocess.Popen([sys.executable, "-c", KILLED, slow.path], stderr=subprocess.DEVNULL)
     journal = Path(slow.path) / "checkpoint.npz.journal"
@@ -91,7 +91,7 @@ def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_happened(tmp_path, how)
     process.wait(timeout=60)
     assert not Folder(slow.path).finished
     execute(slow)
-    whole = unit(tmp_path, "whole")
+    whole = unit(tmp_path, "whole", budget=3000)
     execute(whole)
     killed, never = (Result.load(Path(u.path) / "result.npz") for u in (slow, whole))
     assert np.array_equal(killed.x, never.x) and killed.nfev == never.nfev
@@ -122,8 +122,8 @@ def test_an_experiment_tunes_with_its_own_seeds_and_then_reports(tmp_path):
     best = tuned["methods"]["averaged"]
     assert best["lr"] == min((0.5, 1.0), key=lambda lr: best["scores"][f"{lr:g}"]) and best["at_edge"]
     ran = read_json(out / "quadratic" / "averaged" / "seed-1" / "spec.json")
-    assert ran["lr"] == best["lr"] and ran["case"]["budget"] == 3000
-    assert read_json(out / "quadratic" / "averaged" / "tune-0.5-11" / "spec.json")["case"]["budget"] == 1500
+    assert ran["lr"] == best["lr"] and ran["case"]["budget"] == 900
+    assert read_json(out / "quadratic" / "averaged" / "tune-0.5-11" / "spec.json")["case"]["budget"] == 450
     assert tune(replace(experiment, tuning=None), out) == ({}, [])
 
 

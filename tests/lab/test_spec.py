@@ -104,7 +104,7 @@ def test_the_fingerprint_is_of_what_decides_the_numbers():
     assert parse(SPEC.replace("end lowest", "end first")).fingerprint == experiment.fingerprint
     assert parse(SPEC.replace("title &", "headline &")).fingerprint == experiment.fingerprint
     for old, new in [
-        ("3000", "3001"),
+        ("900", "901"),
         ("[1, 2, 3]", "[1, 2, 4]"),
         ("radius = 1.0", "radius = 2.0"),
         ("zo-fw", "fzfw"),

@@ -37,7 +37,7 @@ def test_a_summary_is_the_median_and_quartiles_of_the_traces(tmp_path):
     assert np.allclose(curve["median"], np.median(table, axis=0))
     assert np.allclose(curve["low"], np.quantile(table, 0.25, axis=0))
     assert np.allclose(curve["high"], np.quantile(table, 0.75, axis=0))
-    assert curve["runs"] == 3 and grid[-1] == 3000 and grid[0] < 8
+    assert curve["runs"] == 3 and grid[-1] == 900 and grid[0] < 8
     assert curve["median"][0] == pytest.approx(case["start"]), "the value at x_0 is on the curve"
     ratios = grid[2:] / grid[1:-1]
     assert grid[0] >= 1 and ratios.max() < 2

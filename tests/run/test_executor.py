@@ -360,7 +360,7 @@ from zofw.run.executor import FuturePool, Workers
 from zofw.run.sheet import Sheet
 if __name__ == "__main__":
     rng = np.random.default_rng(0)
-    f, query = LeastSquares(rng.standard_normal((10, 100_000)), rng.standard_normal(10)), Query(np.ones(100_000), Batch(10))
+    f, query = LeastSquares(rng.standard_normal((10, 100_000)), rng.standard_normal(10)), Query(rng.standard_normal((8, 100_000)), Batch(10))
     answers = {}
     for threads in (1, 2):
         with threadpoolctl.threadpool_limits(threads):

@@ -8,6 +8,7 @@ from zofw.algorithms.acc_szofw import AccSZOFW
 from zofw.algorithms.acc_szofw_star import AccSZOFWStar
 from zofw.algorithms.accelerated_zscg import AcceleratedZSCG
 from zofw.algorithms.auto import choose
+from zofw.algorithms.explore_correct import ExploreCorrect
 from zofw.algorithms.frank_wolfe import FrankWolfe, LineSearch, OpenLoop, ShortStep
 from zofw.algorithms.fw_black import FWBlack
 from zofw.algorithms.fzcgs import FZCGS
@@ -61,6 +62,7 @@ __all__ = [
     "AccSZOFW",
     "AccSZOFWStar",
     "AcceleratedZSCG",
+    "ExploreCorrect",
     "FWBlack",
     "FrankWolfe",
     "LineSearch",

@@ -192,7 +192,7 @@ class ZSFWDVR:
             new, old = slopes(query, (yield query))
             g = spider(state.g, task.given(U, S), new, old, self.law.scale(d, b))
         s = task.lmo(g)
-        gap = float(g @ x) - s.dot(g)
+        gap = float(np.einsum("i,i->", g, x)) - s.dot(g)
         return self.State(t + 1, s.move(x, gamma), x, g), {
             "gap": gap,
             "gamma": gamma,

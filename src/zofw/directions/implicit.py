@@ -92,7 +92,8 @@ class Implicit(Operator):
     def combine_rows(self, index: Indices, c: Array) -> Array:
         """(U c)[index], from these rows alone."""
         tiles = blocks(len(index), max(1, TILE_ENTRIES // self.count))
-        return np.concatenate([np.zeros(0), *(self.rows(index[start:stop]) @ c for start, stop in tiles)])
+        parts = (np.einsum("ij,j->i", self.rows(index[start:stop]), c) for start, stop in tiles)
+        return np.concatenate([np.zeros(0), *parts])
 
     def project(self, g: Array) -> Array:
         if not g.any():

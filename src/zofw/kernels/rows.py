@@ -39,7 +39,7 @@ class Rows:
 
     def columns(self) -> NDArray[Any]:
         """The columns of the entries, row after row."""
-        return self.indices[self._places(self._pointers())]
+        return np.asarray(self.indices[self._places(self._pointers())])
 
     def csr(self) -> sp.csr_array:
         """The same rows as a matrix of their own."""
@@ -52,4 +52,4 @@ class Rows:
 
     def _places(self, pointers: NDArray[Any]) -> NDArray[Any]:
         """Where the entries lie in the matrix they come from."""
-        return np.arange(pointers[-1]) + np.repeat(self.starts - pointers[:-1], np.diff(pointers))
+        return np.asarray(np.arange(pointers[-1]) + np.repeat(self.starts - pointers[:-1], np.diff(pointers)))

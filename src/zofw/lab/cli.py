@@ -6,7 +6,6 @@ interrupted.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -229,13 +228,12 @@ def bench(
     [dim]Example:[/dim]  zofw bench
     """
     root = HERE.parents[2]
-    if importlib.util.find_spec("benchmarks") is None and not (root / "benchmarks" / "run.py").is_file():
+    if not (root / "benchmarks" / "run.py").is_file():
         raise SpecError(
             "The benchmarks are part of a source checkout, not of the package: run `make bench` there."
         )
-    raise typer.Exit(
-        subprocess.run([sys.executable, "-m", "benchmarks.run", *(arguments or [])], cwd=root).returncode
-    )
+    command = [sys.executable, "-m", "benchmarks.run", *(arguments or [])]
+    raise typer.Exit(subprocess.run(command, cwd=root).returncode)
 
 
 def _default_out(experiment: Experiment) -> Path:

@@ -13,6 +13,7 @@ import numpy as np
 
 from zofw.core import Answer, Array, Batch, EvaluationError, Indices, Problem, Query, Stencil, Tile, blocks
 from zofw.differences import slopes
+from zofw.problems.cancellation import watch_cancellation
 
 TILE_COMPONENTS = 8192
 TILE_VALUES = 1 << 22  # numbers in one table of values, or in one array of points: 32 MB
@@ -68,7 +69,9 @@ def tiles(problem: Problem, query: Query) -> list[Tile]:
 def evaluate(problem: Problem, query: Query) -> Answer:
     """Answer a query in this process."""
     parts = tiles(problem, query)
-    return assemble(query, parts, [tile_sums(problem, query, tile) for tile in parts])
+    answer = assemble(query, parts, [tile_sums(problem, query, tile) for tile in parts])
+    watch_cancellation(problem, query, answer)
+    return answer
 
 
 def tile_sums(problem: Problem, query: Query, tile: Tile) -> Sums:

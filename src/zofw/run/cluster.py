@@ -11,6 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError
 from typing import Any
 
+import numpy as np
+
 from zofw.core import Array
 from zofw.extras import extra
 from zofw.run.executor import ExecutorError, WorkerLost
@@ -21,7 +23,8 @@ logger = logging.getLogger("zofw")
 SCATTERED_BYTES = 1 << 18  # anchors larger than this go once to each worker, smaller ones with each task
 COUNT_SECONDS = 1.0  # between two counts of the workers
 PATIENCE_SECONDS = 5.0  # without a scheduler
-NAP_SECONDS = 0.05
+SENDING_SECONDS = 300.0  # of attempts to reach all workers
+NAP_SECONDS = 0.1
 SILENCE_SECONDS = 30.0  # between two complaints about having no workers
 
 
@@ -43,11 +46,11 @@ class ClientPool:
         self._lost = (distributed.scheduler.KilledWorker, CancelledError)
         self._client, self._given, self._topic = client, problem, f"zofw-{token}"
         self._begun: Counter[str] = Counter()
-        self._job: dict[Any, str] = {}
+        self._job: dict[Any, tuple[str, Any]] = {}
         self._counted, self._workers = -COUNT_SECONDS, 0
         self._alone: float | None = None
         self._warned = 0.0
-        self._point: Array | None = None
+        self._point = np.empty(0)
         self._anchors: Any = None
         self._problem = self._scatter(problem)
         client.subscribe_topic(self._topic, self._hear)
@@ -56,15 +59,20 @@ class ClientPool:
         self._begun[event[1]] += 1
 
     def _scatter(self, thing: Any) -> Any:
-        try:
-            return self._client.scatter(thing, broadcast=True, hash=False)
-        except Exception as error:
-            if self._client.status != "running":
-                raise self._gone() from error
-            raise ExecutorError(
-                f"Nothing could be sent to the dask workers: {type(error).__name__}: {error}. Is a worker connected to the "
-                "scheduler?"
-            ) from error
+        """A copy for every worker, of whom one may die while it is sent."""
+        end = time.monotonic() + SENDING_SECONDS
+        while True:
+            try:
+                return self._client.scatter(thing, broadcast=True, hash=False)
+            except Exception as error:
+                self._await_scheduler()
+                if time.monotonic() < end:
+                    time.sleep(NAP_SECONDS)
+                    continue
+                raise ExecutorError(
+                    f"Nothing could be sent to the dask workers: {type(error).__name__}: {error}. Is a worker connected to the "
+                    "scheduler?"
+                ) from error
 
     @property
     def workers(self) -> int:
@@ -82,7 +90,7 @@ class ClientPool:
         self._anchors = self._scatter(anchors) if anchors.nbytes > SCATTERED_BYTES else anchors
 
     def submit(self, parcel: Parcel, with_problem: bool, done: Callable[[Any], None]) -> Any:
-        if with_problem and self._point is not None:
+        if self._problem is None:
             self._problem = self._scatter(self._given)
             self.begin(self._point)
         job = f"{self._topic}-{uuid.uuid4().hex}"
@@ -92,20 +100,19 @@ class ClientPool:
             )
         except Exception as error:
             raise self._gone() from error
-        self._job[future] = job
+        self._job[future] = job, self._problem
         future.add_done_callback(functools.partial(_hand_over, done, future))
         return future
 
     def result(self, future: Any) -> tuple[Found, int]:
-        job = self._job.pop(future)
+        job, problem = self._job.pop(future)
         try:
             found: Found = future.result()
-        except self._lost as error:
-            self._await_scheduler()
-            raise WorkerLost from error
         except Exception as error:
-            if self._client.status != "running":
+            if self._client.status != "running" or isinstance(error, self._lost):
                 self._await_scheduler()
+                if problem is self._problem:
+                    self._problem = None  # its only copies may have been lost with the worker
                 raise WorkerLost from error
             raise ExecutorError(
                 f"A dask worker could not do its task: {type(error).__name__}: {error}. Workers need the same zofw, and the "

@@ -339,7 +339,7 @@ class Session:
             self._stop(Status.CALLBACK)
             return
         converged = info.get("certified", info.get("gap", math.inf))
-        if self.gap_tol is not None and converged <= self.gap_tol:
+        if "converged" in info or (self.gap_tol is not None and converged <= self.gap_tol):
             self._stop(Status.CONVERGED)
 
     def stop(self, status: Status = Status.INTERRUPTED) -> None:

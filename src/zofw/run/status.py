@@ -27,7 +27,7 @@ class Status(IntEnum):
 
 
 _SENTENCES = {
-    Status.CONVERGED: "The estimated Frank-Wolfe gap fell below the tolerance.",
+    Status.CONVERGED: "The estimated Frank-Wolfe gap fell below the tolerance, or to what rounding lets values show.",
     Status.BUDGET: "The next iteration would exceed the budget of queries.",
     Status.MAX_ITER: "The limit on iterations was reached.",
     Status.MAX_LMO: "The limit on calls of the linear minimisation oracle was reached.",

@@ -1,0 +1,92 @@
+"""Growth, threads, and the distance to what the machine can do."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+import scipy.sparse as sp
+
+import zofw
+from benchmarks.cases import Ours, dvr, samples
+from benchmarks.measure import PAUSE, quartiles, seconds
+from zofw.kernels import generator, jit
+from zofw.problems import Logistic
+
+
+def random_problem(d, rows=200, entries=75):
+    """Sparse logistic samples in any dimension."""
+    rng = np.random.default_rng(d)
+    columns = np.sort(rng.integers(d, size=(rows, entries)), axis=1).ravel()
+    Z = sp.csr_array(
+        (rng.standard_normal(rows * entries), columns, np.arange(rows + 1) * entries), shape=(rows, d)
+    )
+    return Logistic(Z, rng.choice([-1.0, 1.0], rows))
+
+
+def growth(*, quick):
+    """Time and memory of a difference iteration from d = 10⁴ to 10⁷; the exponent of a fit to d·b."""
+    b, rows = 128, []
+    for d in (10_000, 100_000, 1_000_000, 10_000_000):
+        ours = Ours(random_problem(d), dvr(b, zofw.Rademacher(), False))
+        ours()
+        ours()
+        best = min(seconds(ours, 1)[0] for _ in range(3 if quick else 7))
+        rows.append({"d": d, "b": b, "seconds": best})
+    size, spent = np.log([[row["d"] * b, row["seconds"]] for row in rows]).T
+    steepest = np.diff(spent) / np.diff(size)
+    return {"rows": rows, "exponent": float(np.polyfit(size, spent, 1)[0]), "steepest": float(steepest.max())}
+
+
+def threads(name, law, refresh, *, quick):
+    """One thread against two: the ratio of their times, and whether their iterates are the same bits."""
+    problem = Logistic(*samples(name))
+    runs = {count: Ours(problem, dvr(400, law, refresh)) for count in (1, 2)}
+    spent = {1: [], 2: []}
+    rounds = (3 if quick else 9) if not refresh else 3
+    for _ in range(rounds + 1):
+        for count, run in runs.items():
+            os.environ["ZOFW_THREADS"] = str(count)
+            spent[count].append(seconds(run, 1)[0])
+            time.sleep(PAUSE)
+    del os.environ["ZOFW_THREADS"]
+    ratio = np.array(spent[1][1:]) / np.array(spent[2][1:])
+    same = np.array_equal(runs[1].session.x, runs[2].session.x) and np.array_equal(
+        runs[1].session.state.g, runs[2].session.state.g
+    )
+    return {"ratio": quartiles(ratio), "best": min(spent[1][1:]) / min(spent[2][1:]), "same": bool(same)}
+
+
+@jit.kernel("uint64(uint64, int64)")
+def bare(key, n):
+    """n words of the generator, drawn and forgotten."""
+    drawn, streams, total = np.empty(64, np.uint64), np.empty(64, np.uint64), np.uint64(0)
+    generator.lane_streams(key, 0, streams)
+    for w in range(n // 64):
+        generator.lane_words(streams, w, drawn)
+        total ^= drawn[w % 64]
+    return total
+
+
+def machine():
+    """Plain copy and bare generator, beside what U c, Z_S U and the refresh reach; one thread."""
+    os.environ["ZOFW_THREADS"] = "1"
+    source, target = np.ones(1 << 24), np.empty(1 << 24)
+    copy = min(seconds(lambda: np.copyto(target, source), 1)[0] for _ in range(7))
+    words = 1 << 24
+    alone = min(seconds(lambda: bare(np.uint64(1), words), 1)[0] for _ in range(7))
+    d, b = 1_000_000, 400
+    c = np.random.default_rng(0).standard_normal(b)
+    rates = {"copy, GB/s": 2 * 8 * len(source) / copy / 1e9, "bare words, 10⁹/s": words / alone / 1e9}
+    for name, law, per_row in (
+        ("Rademacher", zofw.Rademacher(), -(-b // 64)),
+        ("Gaussian", zofw.Gaussian(), b // 2),
+    ):
+        U = law.draw(np.random.default_rng(0), d, b)
+        spent = min(seconds(lambda U=U: U @ c, 1)[0] for _ in range(3))
+        rates[f"U c {name}, words 10⁹/s"] = d * per_row / spent / 1e9
+        rates[f"U c {name}, entries 10⁹/s"] = d * b / spent / 1e9
+        rates[f"U c {name}, as stored bytes GB/s"] = 8 * d * b / spent / 1e9
+    del os.environ["ZOFW_THREADS"]
+    return rates

@@ -1,0 +1,157 @@
+r"""Explore-Correct: the default method. Learn the gradient cheaply, find atoms with it, and correct exactly on those.
+
+    x = Σ_j w_j a_j over few active atoms; belief ∇f(x) ~ N(g, s²I) plus measured slopes
+    repeat whichever action promises the greatest decrease per query:
+        EXPLORE   Rademacher sketches of a small batch, filtered into g            (:mod:`.explore`)
+        SWEEP     the whole coordinate gradient, n(d + 1) queries                  (:mod:`.explore`)
+        CORRECT   slopes and curvatures along the active atoms and the candidates
+                  that the LMO proposes from g, on a batch S; the weights go to the
+                  minimiser of that quadratic model; |S| doubles when sampling is
+                  what limits the decrease, up to all n                            (:mod:`.correct`)
+
+The error of a correction grows with the number of atoms, not with d; exploration only has to point the LMO at the right
+atom. A difference table measures the noise of the values first and sets the radii (:mod:`.noise`).
+
+With |S| = n and a sweep, an iteration is fully corrective Frank-Wolfe with a safeguarded step, hence O(1/t) in such
+iterations for convex f; the allocation between the actions is heuristic.
+
+References
+----------
+S. Lacoste-Julien, M. Jaggi, On the global linear convergence of Frank-Wolfe optimization variants, NeurIPS 2015.
+G. Braun, S. Pokutta, D. Tu, S. Wright, Blended conditional gradients, ICML 2019.
+J. J. Moré, S. M. Wild, Estimating computational noise, SIAM Journal on Scientific Computing, 2011.
+R. E. Kalman, A new approach to linear filtering and prediction problems, 1960.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from zofw.algorithms import settings
+from zofw.algorithms.explore_correct.belief import Belief
+from zofw.algorithms.explore_correct.correct import correct, may_be_quick, price, screen
+from zofw.algorithms.explore_correct.explore import Proposal, explore, is_exact, propose, sweep
+from zofw.algorithms.explore_correct.noise import probe
+from zofw.algorithms.explore_correct.state import Action, Radii, State
+from zofw.algorithms.registry import methods
+from zofw.atoms import Dense
+from zofw.core import Array, Info, OutOfBudget, Step, Task
+
+LEAST_EXPLORATION = 50.0  # queries
+UNSEEN = 1e-15  # a relative decrease that rounding hides
+
+
+@methods.register("explore-correct")
+@dataclass(frozen=True)
+class ExploreCorrect:
+    """Settings of Explore-Correct; none has to be tuned.
+
+    Queries: adaptive. EXPLORE |S|(b + 1) a sketch, SWEEP n(d + 1), CORRECT about 2|S|(k + 2) for k atoms. 17 LMO calls an
+    iteration. Memory O(kd), or O(d + k·nnz) where atoms are sparse.
+
+    Parameters
+    ----------
+    first_batch
+        |S| of the first correction.
+    first_exploration
+        Queries of the first exploration, as a multiple of d + 1; never more than a fiftieth of the budget.
+    """
+
+    first_batch: int = 32
+    first_exploration: float = 4.0
+
+    name: ClassVar[str] = "explore-correct"
+
+    def check(self, task: Task) -> None:
+        settings.whole("first_batch", self.first_batch)
+        settings.positive("first_exploration", self.first_exploration)
+
+    def init(self, task: Task, x0: Array) -> State:
+        belief = Belief(np.zeros(task.dim), math.inf, x0)
+        batch, sketch = min(task.n, self.first_batch), min(task.n, 4)
+        return State(0, x0, (Dense(x0),), np.ones(1), belief, batch=batch, sketch_batch=sketch)
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        if state.finished:
+            raise OutOfBudget
+        info: Info = {}
+        radii = state.radii
+        if radii is None:
+            state = yield from probe(task, state, rng)
+        elif not math.isfinite(state.belief.variance):
+            state = yield from self._begin(task, state, radii, rng)
+        else:
+            proposal = propose(task, state, rng)
+            info = {"gap": proposal.gap, "gap_error": proposal.gap_error}
+            info["certified"] = proposal.gap + 2 * proposal.gap_error
+            if self._nothing_left(state, proposal):
+                return replace(state, t=state.t + 1), info | {"converged": 1.0}
+            state = yield from self._act(task, state, radii, rng, proposal)
+        return replace(state, t=state.t + 1), info | {"atoms": len(state.atoms), "batch": state.batch}
+
+    def _begin(self, task: Task, state: State, radii: Radii, rng: np.random.Generator) -> Action:
+        whole = task.n * (task.dim + 1)
+        cost = self.first_exploration * (task.dim + 1)
+        if whole <= 2 * min(cost, state.remaining(task) / 8) and not radii.noisy:
+            return (yield from sweep(task, state, radii))
+        return (yield from explore(task, state, radii, rng, min(cost, state.remaining(task) / 50)))
+
+    @staticmethod
+    def _nothing_left(state: State, proposal: Proposal) -> bool:
+        """A swept gradient, a whole model, and no decrease in sight that values could show."""
+        unseen = UNSEEN * max(abs(state.value), 1e-300)
+        quiet = max(proposal.improvement, proposal.promise, state.decrease, state.noise) <= unseen
+        return quiet and not state.noisy and state.quicks == 0 and is_exact(state)
+
+    def _act(
+        self, task: Task, state: State, radii: Radii, rng: np.random.Generator, proposal: Proposal
+    ) -> Action:
+        """Whichever action promises most per query."""
+        left, whole = state.remaining(task), task.n * (task.dim + 1)
+        held = state.unit_cost / max(state.belief.variance, 1e-300)  # the price of what g knows
+        exploration = max(
+            held / 2, LEAST_EXPLORATION
+        )  # half as much again removes a third of the improvement
+        per_explore = proposal.improvement / 3 / exploration
+        per_sweep = 0.0 if radii.noisy or whole > left else proposal.improvement / whole
+        candidates, promise = proposal.candidates, proposal.promise
+        limit = math.inf if radii.noisy else task.n
+        batch = state.batch if state.decrease > 2 * state.noise else min(limit, 2 * state.batch)
+        own = self._gain_of_batch(task, state, batch) + 0.25 * max(state.decrease - state.noise, 0.0)
+        gain = own + promise
+        quick = may_be_quick(state, candidates) and own < gain / 2
+        batch = state.batch if quick else batch
+        cost = price(state, len(candidates), quick)
+        per_correct = gain / (cost * batch)
+        if max(proposal.improvement, gain) <= UNSEEN * max(abs(state.value), 1e-300) and not radii.noisy:
+            if state.quicks:
+                return (yield from correct(task, state, radii, rng, (), False))
+            if whole <= left and 4 * held >= whole:
+                return (yield from sweep(task, state, radii))
+            return (yield from explore(task, state, radii, rng, min(exploration, left)))
+        on_credit = bool(candidates) and cost * state.batch <= state.credit
+        if per_correct >= max(per_explore, per_sweep) or on_credit:
+            size = batch if per_correct >= max(per_explore, per_sweep) else state.batch
+            size = int(min(size, left / cost))
+            if size < 1:
+                raise OutOfBudget
+            state = replace(state, batch=size, credit=0.0)
+            if candidates and own < gain / 2 and state.settled and not quick:
+                state, candidates = yield from screen(task, state, radii, rng, candidates)
+                if not candidates:
+                    return state
+            return (yield from correct(task, state, radii, rng, candidates, quick))
+        if per_sweep >= per_explore:
+            return (yield from sweep(task, state, radii))
+        return (yield from explore(task, state, radii, rng, min(exploration, left)))
+
+    @staticmethod
+    def _gain_of_batch(task: Task, state: State, batch: float) -> float:
+        """What a larger batch would save of the sampling noise of the last correction."""
+        now = state.left_out(task, state.batch) / state.batch
+        then = state.left_out(task, batch) / batch
+        return max(state.noise - (state.noise * then / now if now > 0 else 0.0), 0.0)

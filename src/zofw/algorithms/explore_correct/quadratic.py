@@ -1,0 +1,32 @@
+"""The small quadratic programme of a correction."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zofw.core import Array
+
+
+def simplex_step(c: Array, H: Array, w: Array) -> Array:
+    """p with w + p in the simplex that minimises cᵀp + ½pᵀHp, by pairwise exact steps from p = 0.
+
+    Weight goes from the atom with the worst slope to the one with the best; along negative curvature it goes whole.
+    """
+    v, g = w.copy(), c.copy()
+    first = None
+    for _ in range(200 * len(w) + 1000):
+        best = int(np.argmin(g))
+        worst = int(np.argmax(np.where(v > 0, g, -np.inf)))
+        gap = g[worst] - g[best]
+        first = gap if first is None else first
+        if best == worst or gap <= 1e-13 * first:
+            break
+        bend = H[worst, worst] + H[best, best] - 2 * H[worst, best]
+        step = min(v[worst], gap / bend) if bend > 0 else v[worst]
+        v[best] += step
+        v[worst] -= step
+        if v[worst] < 1e-15:
+            v[best] += v[worst]
+            v[worst] = 0.0
+        g += step * (H[:, best] - H[:, worst])
+    return v - w

@@ -1,0 +1,44 @@
+"""Watching for radii so small that a difference of values is rounding error."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from zofw.core import Answer, Query
+
+NOISE = 16.0  # differences below this many units in the last place of the values are not to be trusted
+
+_smallest: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
+
+
+def watch_cancellation(problem: Any, query: Query, answer: Answer) -> None:
+    """Warn when most differences of an answer are within rounding error of its values.
+
+    Values F carry an error of about ε|F|, so that (F(x + μu) − F(x − μu))/2μ carries ε|F|/μ, beside O(μ²) from the curvature;
+    the two are balanced near μ‖u‖ ~ ε^{1/3}. The precision ε is that of ``problem.dtype`` where it has one (a network in
+    single precision), else double. One look for each halving of the radius: it costs nothing to speak of.
+    """
+    mu = query.radius
+    remembers = isinstance(problem, Hashable) and hasattr(problem, "__weakref__")
+    if query.directions is None or (remembers and mu > 0.5 * _smallest.get(problem, np.inf)):
+        return
+    if remembers:
+        _smallest[problem] = mu
+    b = query.count
+    ahead = answer.values[:, :b]
+    other = answer.values[:, b : 2 * b] if query.stencil.two_sided else answer.values[:, b:]
+    eps = float(np.finfo(getattr(problem, "dtype", np.float64)).eps)
+    change, size = np.abs(ahead - other), np.abs(ahead)
+    if change.any() and np.median(change) < NOISE * eps * np.median(size):
+        warnings.warn(
+            f"The radius {mu:.3g} is too small for values of size {np.median(size):.3g} with {eps:.1e} relative precision: "
+            f"half of the {change.size} differences are below {NOISE:g} rounding errors. Take a larger radius, about "
+            f"{eps ** (1 / 3) / np.sqrt(query.directions.dim):.1e} times the size of x, or values of higher precision.",
+            UserWarning,
+            stacklevel=4,
+        )

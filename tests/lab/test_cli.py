@@ -1,0 +1,249 @@
+"""The command line, as people and programs use it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from lab_pieces import SPEC, toy
+from typer.testing import CliRunner
+
+import zofw
+from zofw.lab import cli, console, publish, report
+from zofw.lab.runner import Outcome, Progress, Unit
+from zofw.lab.spec import read
+from zofw.lab.store import Folder
+
+UNTUNED = SPEC.replace("[tune]", "[ignored]").split("[ignored]")[0] + SPEC[SPEC.index("[[case]]") :]
+
+
+def zofw_(*arguments: object, code: int = 0):
+    """Run a command in this process; the outcome with its two streams."""
+    result = CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture(autouse=True)
+def no_drawing(request, monkeypatch):
+    """Figures are drawn in the tests of the report and of the demo; elsewhere their files are enough."""
+    if "demo" in request.node.name:
+        return
+
+    def touched(summary, stem, *, group=None):
+        paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
+        for path in paths:
+            path.touch()
+        return paths
+
+    monkeypatch.setattr(report, "draw_curves", touched)
+
+
+@pytest.fixture
+def ran(tmp_path) -> Path:
+    """A small experiment that has been run."""
+    zofw_(
+        "run", toy(tmp_path, UNTUNED.replace("[1, 2, 3]", "[1]")), "--out", tmp_path / "out", "--workers", 0
+    )
+    return tmp_path / "out"
+
+
+def test_help_has_examples():
+    text = zofw_("--help").output
+    commands = "demo run resume compare report reproduce tune bench methods sets datasets doctor check-set"
+    assert all(command in text for command in commands.split())
+    for command in commands.replace("datasets", "").split():
+        assert f"zofw {command}" in zofw_(command, "--help").output, "an example in the help"
+    for command in ("list", "fetch", "verify"):
+        assert f"zofw datasets {command}" in zofw_("datasets", command, "--help").output
+    assert zofw_("--version").output.strip() == f"zofw {zofw.__version__}"
+
+
+def test_a_module_and_a_script_lead_to_the_same(tmp_path):
+    found = subprocess.run(
+        [sys.executable, "-m", "zofw.lab", "sets", "--json"], capture_output=True, text=True, check=True
+    ).stdout
+    assert {row["name"] for row in json.loads(found)} == set(zofw.sets())
+    assert callable(cli.main)
+
+
+def test_run_tells_in_a_pipe_and_ends_in_tables(tmp_path):
+    spec = toy(tmp_path, UNTUNED)
+    text = zofw_("run", spec, "--out", tmp_path / "out", "--workers", 0).output
+    assert "reported runs: 9" in text and "quadratic, averaged, seed 1: budget" in text
+    assert "all coordinates end lowest" in text and "report: " in text
+    quiet = zofw_("run", spec, "--out", tmp_path / "out", "--workers", 0, "--quiet").output
+    assert "reported runs" not in quiet and "LMO calls" in quiet
+    found = json.loads(zofw_("run", spec, "--out", tmp_path / "out", "--workers", 0, "--json").stdout)
+    assert [m["label"] for m in found["cases"][0]["methods"]] == ["averaged", "all coordinates", "spsa"]
+
+
+def test_run_goes_to_runs_by_default(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    zofw_("run", toy(tmp_path, UNTUNED), "-w", 0, "-q")
+    assert (tmp_path / "runs" / "mine" / "report.html").is_file()
+
+
+def test_what_is_wrong_is_a_sentence_and_an_exit_code(tmp_path):
+    found = zofw_("run", tmp_path / "none.toml", code=2)
+    assert "cannot be read" in found.stderr and "Traceback" not in found.output
+    assert "unknown key" in zofw_("run", toy(tmp_path, SPEC + "\nspeed = 1\n"), code=2).stderr
+    broken = UNTUNED.replace("toy_problem:quadratic", "toy_problem:broken")
+    found = zofw_("run", toy(tmp_path, broken), "--out", tmp_path / "o", "-w", 0, code=2)
+    assert "no finished run" in found.stderr
+    one = UNTUNED.replace('name = "zo-fw"', 'name = "zo-fw"\nsettings = { colour = 1 }')
+    found = zofw_("run", toy(tmp_path, one), "--out", tmp_path / "p", "-w", 0, code=1)
+    assert "do not fit" in found.stderr and "averaged" in found.stdout
+    assert "no method named 'zo-fv'" in zofw_(
+        "run", toy(tmp_path, UNTUNED.replace('"zo-fw"', '"zo-fv"')), "--out", tmp_path / "q", "-w", 0, code=1
+    ).stderr  # fmt: skip
+    assert zofw_("sing", code=2)
+
+
+def test_an_interruption_is_said_and_has_its_code(tmp_path, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "carry_out", interrupted)
+    found = zofw_("run", toy(tmp_path), "--out", tmp_path / "out", code=130)
+    assert "goes on from there" in found.stderr
+
+
+def test_resume_an_experiment_and_a_run(ran):
+    run = ran / "quadratic" / "averaged" / "seed-1"
+    Folder(run).summary.unlink()
+    assert "The next iteration would exceed" in zofw_("resume", run).output
+    Folder(run).summary.unlink()
+    assert json.loads(zofw_("resume", run, "--json").stdout)["status"] == "budget"
+    Folder(run).summary.unlink()
+    assert "averaged" in zofw_("resume", ran, "-w", 0).output
+    assert "holds no experiment" in zofw_("resume", ran / "quadratic", code=2).stderr
+
+
+def test_compare_and_report(ran, tmp_path):
+    text = zofw_("compare", ran, ran / "quadratic" / "spsa", "--out", tmp_path / "both").output
+    assert (
+        "averaged (out)" in text and "spsa (spsa)" in text and (tmp_path / "both" / "report.html").is_file()
+    )
+    assert json.loads(zofw_("compare", ran, "--json").stdout)["cases"][0]["case"] == "quadratic"
+    assert f"report: {ran / 'report.html'}" in zofw_("report", ran).output
+    assert "holds no run" in zofw_("report", tmp_path / "nothing", code=2).stderr
+
+
+def test_tune(tmp_path):
+    spec = toy(tmp_path)
+    text = zofw_("tune", spec, "--out", tmp_path / "out", "-w", 0).output
+    assert "learning rates" in text and "all coordinates" in text
+    rows = json.loads(zofw_("tune", spec, "--out", tmp_path / "out", "-w", 0, "--json").stdout)
+    assert {row["method"] for row in rows} == {"averaged", "all coordinates", "spsa"}
+    assert "nothing to choose from" in zofw_("tune", toy(tmp_path, UNTUNED), code=2).stderr
+    wrong = SPEC.replace('name = "zo-fw"', 'name = "zo-fw"\nsettings = { colour = 1 }')
+    assert (
+        "do not fit" in zofw_("tune", toy(tmp_path, wrong), "--out", tmp_path / "o", "-w", 0, code=1).stderr
+    )
+
+
+def test_reproduce_and_publish(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "experiments").mkdir()
+    toy(tmp_path / "experiments", UNTUNED + "\n[profile.quick]\nseeds = [1]\n")
+    monkeypatch.setattr(cli, "EXPERIMENTS", ("mine",))
+    zofw_("reproduce", "all", "-w", 0, "--publish", tmp_path / "docs")
+    assert (tmp_path / "runs" / "mine-quick" / "report.html").is_file()
+    publish.check_published(tmp_path / "docs" / "mine")
+    assert "no experiment 'fig7'" in zofw_("reproduce", "fig7", code=2).stderr
+    assert "the profile 'nightly'" in zofw_("reproduce", "mine", "-p", "nightly", code=2).stderr
+
+
+def test_looking_around(monkeypatch, tmp_path):
+    assert {row["name"] for row in json.loads(zofw_("methods", "--json").stdout)} == set(zofw.methods())
+    text = zofw_("methods").output
+    assert "n(d + 1) an iteration" in text and "none: first order" in text
+    assert "L1Ball(radius" in zofw_("sets").output
+    assert "threads" in zofw_("doctor").output
+    assert json.loads(zofw_("doctor", "--json").stdout)["package numpy"]
+
+
+def test_data_sets(monkeypatch, tmp_path):
+    monkeypatch.setenv("ZOFW_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    rows = json.loads(zofw_("datasets", "list", "--json").stdout)
+    assert {"name": "a9a", "n": 32561, "d": 123, "found": "missing"}.items() <= next(
+        row for row in rows if row["name"] == "a9a"
+    ).items()
+    assert "embedded" in zofw_("datasets", "list").output
+    (tmp_path / "libsvm").mkdir()
+    (tmp_path / "libsvm" / "a9a").write_text("+1 1:1\n")
+    assert "damaged" in zofw_("datasets", "verify", "a9a", code=1).output
+    assert json.loads(zofw_("datasets", "verify", "a9a", "--json", code=1).stdout)[0]["status"] == "damaged"
+    assert "sha256" in zofw_("datasets", "fetch", "a9a", code=2).stderr
+    assert "rcv1-subsets" in zofw_("datasets", "fetch", "rcv1-subsets", code=2).stderr
+    assert zofw_("datasets", "fetch", "breast-cancer").output == ""
+
+
+def test_the_laws_of_a_set(tmp_path, monkeypatch):
+    toy(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "keeps every law" in zofw_("check-set", "toy_problem:Disc", "--dim", 5).output
+    found = json.loads(zofw_("check-set", "toy_problem:Wrong", "--json", code=1).stdout)
+    assert not found["ok"] and any(law["ok"] is False for law in found["laws"])
+    assert "cannot be imported" in zofw_("check-set", "no_such:thing", code=2).stderr
+
+
+def test_bench_calls_the_benchmarks(monkeypatch, tmp_path):
+    called = []
+    monkeypatch.setattr(
+        cli.subprocess,
+        "run",
+        lambda command, **kwargs: called.append(command) or subprocess.CompletedProcess(command, 0),
+    )
+    monkeypatch.setattr(cli, "HERE", tmp_path / "a" / "b" / "c")
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "run.py").write_text("")
+    zofw_("bench", "quick")
+    assert called[0][1:] == ["-m", "benchmarks.run", "quick"]
+    monkeypatch.setattr(cli, "HERE", tmp_path / "elsewhere" / "b" / "c" / "d")
+    assert "source checkout" in zofw_("bench", code=2).stderr
+
+
+def test_the_demo_solves_real_data_with_every_method(tmp_path, monkeypatch):
+    pytest.importorskip("sklearn")
+    small = read(cli.HERE / "demo.toml")
+    small = replace(small, cases=(replace(small.cases[0], budget=40_000),), max_time=0.3)
+    monkeypatch.setattr(cli, "read", lambda path: small)
+    text = zofw_("demo", "--out", tmp_path / "demo").output
+    for name in (*zofw.methods(), "auto"):
+        assert (name in text) == (name != "frank-wolfe")
+    assert "certified" in text and (tmp_path / "demo" / "demo-all.png").is_file()
+    assert (tmp_path / "demo" / "report.html").stat().st_size > 1_000_000
+
+
+def test_the_live_table_shows_what_runs(tmp_path):
+    live = console._Live()
+    live.stage("tuning", 2)
+    live.progress(Progress("p", "a9a, zo-fw", 50, 100, 3, 0.25, 1.5))
+    screen = console.console()
+    with screen.capture() as caught:
+        screen.print(live)
+    assert "50 %" in caught.get() and "a9a, zo-fw" in caught.get() and "0/2" in caught.get()
+    unit = Unit("p", read(toy(tmp_path)).cases[0], read(toy(tmp_path)).methods[0], None, 1, "gap", 1)
+    live.outcome(Outcome(unit, None, "wrong"))
+    with screen.capture() as caught:
+        screen.print(live)
+    assert "a9a, zo-fw" not in caught.get() and "1/2" in caught.get()
+
+
+def test_a_terminal_gets_the_live_table(tmp_path):
+    screen = console.Console(force_terminal=True, file=(tmp_path / "screen.txt").open("w"), width=120)
+    with console.watching(screen) as watcher:
+        watcher.stage("reported runs", 1)
+        watcher.progress(Progress("p", "a9a, zo-fw", 50, 100, 3, 0.25, 1.5))
+    screen.file.close()
+    assert "reported runs" in (tmp_path / "screen.txt").read_text()

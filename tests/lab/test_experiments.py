@@ -1,0 +1,50 @@
+"""The figures and tables of the paper, in a few seconds each: the machinery, not the numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from zofw.lab.publish import carry_out, find_experiment, make_report
+from zofw.lab.report import read_summary
+from zofw.lab.spec import read
+
+
+def reproduced(name: str, folder: Path, profile: str = "smoke"):
+    experiment = read(find_experiment(name), profile)
+    assert carry_out(experiment, folder / f"{name}-{profile}", workers=2) == []
+    return make_report(folder / f"{name}-{profile}"), read_summary(folder / f"{name}-{profile}")
+
+
+@pytest.mark.parametrize("name", ["fig1", "fig2"])
+def test_curves(name, data_folder, tmp_path):
+    made, summary = reproduced(name, tmp_path)
+    (case,) = summary["cases"]
+    assert {curve["label"] for curve in case["curves"]} == {"ZSFW-DVR", "ZOFWGD", "ZOFWSGD", "AccSZOFW"}
+    ends = {curve["label"]: curve["end"] for curve in case["curves"]}
+    assert ends["ZOFWSGD"]["median"] < 0.5 * case["start"]
+    assert ends["ZOFWGD"]["status"] == "not begun", "n(d + 1) queries are more than this budget"
+    assert all(end["queries"] <= case["budget"] for end in ends.values())
+    assert made["figure"].is_file() and len(summary["claims"]) >= 7
+    assert case["optimum"]["certified"] == (name == "fig1")
+
+
+def test_attacks_and_their_images(data_folder, tmp_path):
+    pytest.importorskip("torch")
+    made, summary = reproduced("fig4", tmp_path)
+    assert {row["method"] for row in summary["rows"]} == {"ZSFW-DVR", "ZOFWSGD", "AccSZOFW"}
+    assert (tmp_path / "fig4-smoke" / "images-mnist.png").is_file()
+    assert "data:image/png;base64," in made["report"].read_text()
+    source = make_report(tmp_path / "fig3-smoke")
+    curves = read_summary(tmp_path / "fig3-smoke")["cases"][0]
+    assert curves["n"] == 1133 and curves["start"] == 0.0 and source["figure"].is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["fig1", "fig2", "fig3", "table1"])
+def test_quick_profiles(name, data_folder, tmp_path):
+    if name == "fig3":
+        pytest.importorskip("torch")
+    made, _ = reproduced(name, tmp_path, "quick")
+    assert made["report"].is_file()

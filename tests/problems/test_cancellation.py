@@ -1,0 +1,54 @@
+"""A radius that leaves nothing but rounding is named."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import zofw
+from zofw.core import Batch, Query, Stencil
+from zofw.problems import BlackBox, evaluate
+
+
+def ask(problem, mu, stencil=Stencil.CENTRAL):
+    U = zofw.Rademacher().draw(np.random.default_rng(0), problem.dim, 30)
+    return evaluate(problem, Query(np.full(problem.dim, 0.3), Batch(problem.n), U, mu, stencil))
+
+
+def smooth():
+    return BlackBox(lambda x: float(1.0 + np.sin(x).sum()), dim=10)
+
+
+@pytest.mark.parametrize("stencil", [Stencil.CENTRAL, Stencil.FORWARD])
+def test_too_small_a_radius_is_named_once(stencil):
+    problem = smooth()
+    with pytest.warns(UserWarning, match="radius 1e-15 is too small"):
+        ask(problem, 1e-15, stencil)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ask(problem, 1e-15, stencil)
+
+
+def test_a_good_radius_is_not():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ask(smooth(), 1e-5)
+
+
+class Single:
+    """Values in single precision."""
+
+    n, dim, dtype = 1, 10, np.float32
+
+    def values(self, points, components):
+        return np.float32(1.0 + np.sin(points).sum(axis=1))[:, None].astype(float)
+
+
+def test_the_precision_is_that_of_the_problem():
+    with pytest.warns(UserWarning, match="1.2e-07 relative precision"):
+        ask(Single(), 1e-8 * 40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ask(Single(), 1e-3)
