@@ -58,7 +58,14 @@ def measure_limits(quick, *, show):
             "rcv1 refresh, Rademacher": limits.threads("rcv1-subsets", zofw.Rademacher(), True, quick=quick),
         },
     }
+    try:
+        from benchmarks.attack import network_share
+
+        found["attack"] = network_share(6 if quick else 30)
+    except (ImportError, zofw.data.DataError) as error:
+        found["attack"] = {"skipped": str(error)}
     if show:
+        print(f"MNIST attack: {found['attack']}")
         for name, rate in found["machine"].items():
             print(f"{name:<40} {rate:8.2f}")
         grown = found["growth"]

@@ -26,7 +26,15 @@ FUNCTIONS = {
     "max": max,
     "inf": math.inf,
 }
-LETTERS = {"S": r"|\mathcal{S}|", "R": "R", "L": "L", "eta": r"\eta_t", "mu": r"\mu_t", "inf": r"\infty"}
+LETTERS = {
+    "S": r"|\mathcal{S}|",
+    "R": "R",
+    "L": "L",
+    "eta": r"\eta_t",
+    "mu": r"\mu_t",
+    "inf": r"\infty",
+    "adaptive": r"\text{adaptive}",
+}
 WHEN = {"refresh": "on a refresh", "t == 0": "at $t = 0$"}
 
 
@@ -50,7 +58,7 @@ class Facts:
     settings: str
     queries: str
     lmo: str | int | list[Any]
-    vectors: int
+    vectors: int | str
     convex: str
     nonconvex: str
     use: str
@@ -181,7 +189,7 @@ class MethodFacts(Markdown):
             "",
             f"LMO calls per iteration\n: {calls or span(facts.lmo)}",
             "",
-            f"Memory\n: {facts.vectors} vectors of $d$ numbers" + "; directions are never stored",
+            f"Memory\n: ${tex(facts.vectors)}$ vectors of $d$ numbers; directions are never stored",
             "",
             *([f"Letters\n: {letters}; $n$ components, $d$ dimensions", ""] if letters else []),
             f"Settings\n: {{py:class}}`zofw.{facts.settings}`",
@@ -205,7 +213,7 @@ class MethodTable(Markdown):
                 f"[`{page.method}`](/methods/{page.method}.md)",
                 words(page.queries),
                 "projects" if page.lmo == 0 and page.method != "frank-wolfe" else span(page.lmo),
-                f"${page.vectors}d$",
+                f"${tex(f'({page.vectors})*d')}$",
                 page.convex,
                 page.nonconvex,
             ]
@@ -233,8 +241,8 @@ class PriceTable(Markdown):
         for page in self.pages():
             if page.method == "frank-wolfe":
                 continue
-            cells = []
-            for _, n, d in sizes:
+            cells = ["adaptive"] * len(sizes) if "adaptive" in page.queries else []
+            for _, n, d in sizes if not cells else ():
                 settings, _ = as_algorithm(page.method, Task(L1Ball(1.0), d, n))
                 names = {**page.letters(settings), "n": n, "d": d}
                 first = evaluate(page.queries, names | {"t": 0, "refresh": True})

@@ -138,10 +138,10 @@ def test_publishing_keeps_what_is_small_and_where_it_is_from(reported, tmp_path,
     (target / "stale.csv").write_text("old")
     publish(reported, target)
     names = {path.name for path in target.iterdir()}
-    assert {"summary.json", "provenance.json", "page.md", "mine-all.png", "ends.csv"} <= names
+    assert {"summary.json", "provenance.json", "mine-all.png", "ends.csv"} <= names
     assert "stale.csv" not in names and "report.html" not in names
-    page = (target / "page.md").read_text()
-    assert "The paper says, we measured" in page and "![mine-all](mine-all.png)" in page
+    page = (tmp_path / "mine.md").read_text()
+    assert "The paper says, we measured" in page and "![mine-all](mine/mine-all.png)" in page
     assert read_json(target / "provenance.json")["seeds"] == [1, 2, 3]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiments").mkdir()
@@ -173,7 +173,7 @@ def test_the_table_of_costs_ends_in_a_report(tmp_path):
     made = make_report(tmp_path / "table1")
     assert "ZO-SFW, RDSA" in made["report"].read_text() and made["costs"].is_file()
     publish(tmp_path / "table1", tmp_path / "published")
-    assert "| ZO-SFW, RDSA | 2 | 2 |" in (tmp_path / "published" / "page.md").read_text()
+    assert "| ZO-SFW, RDSA | 2 | 2 |" in (tmp_path / "published.md").read_text()
 
 
 def test_images_are_known_by_their_own_and_their_source():

@@ -47,8 +47,16 @@ class Single:
 
 
 def test_the_precision_is_that_of_the_problem():
-    with pytest.warns(UserWarning, match="1.2e-07 relative precision"):
+    with pytest.warns(UserWarning, match="precision of 1.2e-07"):
         ask(Single(), 1e-8 * 40)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ask(Single(), 1e-3)
+
+
+def test_directions_that_change_nothing_do_not_count():
+    problem = BlackBox(lambda x: 1.0 + float(np.sin(x[0])), dim=10)
+    query = Query(np.full(10, 0.3), Batch(1), zofw.directions.basis(10), 1e-9, Stencil.CENTRAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate(problem, query)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -222,6 +223,16 @@ def test_the_scheduler_is_lost_the_run_is_saved_and_goes_on(tmp_path):
         for process in (scheduler, worker):
             process.kill()
             process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("ip") is None, reason="network namespaces need root and iproute2"
+)
+def test_several_hosts_of_which_one_is_cut_off():
+    script = HERE.parent.parent / "examples" / "several_hosts.py"
+    out = subprocess.run([sys.executable, script], check=True, timeout=600, stdout=subprocess.PIPE, text=True)
+    assert "is pulled" in out.stdout and "the same bits and counts as in one process: True" in out.stdout
 
 
 class FakeClient:

@@ -385,6 +385,19 @@ if __name__ == "__main__":
     )
 
 
+def test_a_process_of_its_own_takes_over_the_threads_of_its_sender(monkeypatch):
+    monkeypatch.delenv("ZOFW_THREADS", raising=False)
+    monkeypatch.setattr(parcels, "_settled", None)
+    with threadpoolctl.threadpool_limits(2):
+        parcels._settle(Sender("p", os.getpid(), 1))
+        assert "ZOFW_THREADS" not in os.environ and Sender.here("p").threads == 2
+        for _ in range(2):
+            parcels._settle(Sender("p", -1, 1))
+            assert os.environ["ZOFW_THREADS"] == "1" and Sender.here("p").threads == 1
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    assert Sender.here("p").threads is None
+
+
 def test_pace():
     pace = Pace()
     assert pace.size(1, 4) == 1 and pace.size(800, 4) == 50 and pace.window(4) == 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,9 @@ class Rows:
         shape = (bottom - top, self.shape[1])
         return Rows(self.data, self.indices, self.starts[top:bottom], self.ends[top:bottom], shape)
 
-    @property
+    @cached_property
     def nnz(self) -> int:
+        """The number of entries."""
         return int(np.add.reduce(self.ends) - np.add.reduce(self.starts))
 
     def columns(self) -> NDArray[Any]:

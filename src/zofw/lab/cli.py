@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -201,6 +202,10 @@ def reproduce(
             "--publish", help="Copy summary, tables and PNG below this directory.", show_default=False
         ),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", help="A case to do now; may be repeated.", show_default=False),
+    ] = None,
     workers: Workers = 2,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -208,12 +213,13 @@ def reproduce(
     """Reproduce a figure or table of the paper, from its specification in experiments/.
 
     [dim]Example:[/dim]  zofw reproduce fig1 --profile quick
+
     [dim]Example:[/dim]  zofw reproduce all --profile full --publish docs/reproduction
     """
     for name in EXPERIMENTS if names == ["all"] else names:
         experiment = read(find_experiment(name), profile)
         folder = out / f"{name}-{profile}"
-        _conduct(experiment, folder, workers, quiet, as_json)
+        _conduct(experiment, folder, workers, quiet, as_json, only or [])
         if publish_to is not None:
             publish(folder, publish_to / name)
 
@@ -240,14 +246,16 @@ def _default_out(experiment: Experiment) -> Path:
     return Path("runs") / "-".join(filter(None, (experiment.name, experiment.profile)))
 
 
-def _conduct(experiment: Experiment, out: Path, workers: int, quiet: bool, as_json: bool) -> None:
+def _conduct(
+    experiment: Experiment, out: Path, workers: int, quiet: bool, as_json: bool, only: Sequence[str] = ()
+) -> None:
     """Run an experiment and end in tables, figures and a report; exit code 1 where a run went wrong."""
     screen = console()
     sentences: list[str] = []
     for name, files in present(experiment)[1].items():
         errors(console(stderr=True), [f"{name} is left out: {', '.join(files)} is not on this machine."])
     with watching(screen, quiet=quiet or as_json) as watcher:
-        sentences = carry_out(experiment, out, workers=workers, watcher=watcher)
+        sentences = carry_out(experiment, out, workers=workers, watcher=watcher, only=only)
     if sentences:
         errors(console(stderr=True), sentences)
     made = make_report(out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from zofw.lab.cases import missing_files
 from zofw.lab.methods import all_methods
 from zofw.lab.runner import Outcome, Progress, Unit, attempt_optimum, one_thread, run_all
-from zofw.lab.spec import Case, Experiment, Method
+from zofw.lab.spec import Case, Experiment, Method, SpecError
 from zofw.lab.store import environment, read_json, write_json
 
 __all__ = ["Watcher", "conduct", "tune"]
@@ -27,18 +27,30 @@ class Watcher:
     outcome: Callable[[Outcome], None] = lambda outcome: None
 
 
-def present(experiment: Experiment) -> tuple[tuple[Case, ...], dict[str, list[str]]]:
-    """Cases whose files are here, and what is missing for the optional others."""
+def present(
+    experiment: Experiment, only: Sequence[str] = ()
+) -> tuple[tuple[Case, ...], dict[str, list[str]]]:
+    """Cases whose files are here, of those named where some are, and what is missing for the optional others."""
+    for name in only:
+        if name not in [case.name for case in experiment.cases]:
+            known = ", ".join(case.name for case in experiment.cases)
+            raise SpecError(f"{experiment.name} with this profile has no case {name!r}; it has {known}.")
     absent = {case.name: missing_files(case) for case in experiment.cases if case.optional}
     absent = {name: files for name, files in absent.items() if files}
-    return tuple(case for case in experiment.cases if case.name not in absent), absent
+    cases = (case for case in experiment.cases if case.name not in absent and (not only or case.name in only))
+    return tuple(cases), absent
 
 
 def conduct(
-    experiment: Experiment, out: Path, *, workers: int = 2, watcher: Watcher = Watcher()
+    experiment: Experiment,
+    out: Path,
+    *,
+    workers: int = 2,
+    watcher: Watcher = Watcher(),
+    only: Sequence[str] = (),
 ) -> list[str]:
-    """Do what is not done yet; returns a sentence for everything that went wrong."""
-    cases, absent = present(experiment)
+    """Do what is not done yet, of the named cases or of all; returns a sentence for everything that went wrong."""
+    cases, absent = present(experiment, only)
     out.mkdir(parents=True, exist_ok=True)
     write_json(
         out / "experiment.json",
@@ -50,7 +62,7 @@ def conduct(
         },
     )
     problems = [*_optima(experiment, cases, out, workers, watcher)]
-    rates, more = tune(experiment, out, workers=workers, watcher=watcher)
+    rates, more = tune(experiment, out, workers=workers, watcher=watcher, only=only)
     problems += more
     units = [
         _unit(
@@ -95,7 +107,12 @@ def _unit(
 
 
 def tune(
-    experiment: Experiment, out: Path, *, workers: int = 2, watcher: Watcher = Watcher()
+    experiment: Experiment,
+    out: Path,
+    *,
+    workers: int = 2,
+    watcher: Watcher = Watcher(),
+    only: Sequence[str] = (),
 ) -> tuple[dict[tuple[str, str], float], list[str]]:
     """The learning rate of every (case, method label) on the grid, by the median end value over the tuning seeds.
 
@@ -104,10 +121,10 @@ def tune(
     tuning = experiment.tuning
     if tuning is None:
         return {}, []
-    cases, _ = present(experiment)
+    cases, _ = present(experiment, only)
     units: dict[tuple[str, str], list[Unit]] = {}
     for case in cases:
-        shorter = replace(case, budget=max(1, int(case.budget * tuning.share)))
+        shorter = replace(case, budget=max(1, int(case.budget * (case.tune_share or tuning.share))))
         for method in all_methods(experiment.methods, experiment.others):
             if method.name == "auto":
                 continue
@@ -137,13 +154,17 @@ def tune(
                 continue
             scores = _scores(experiment.measure, [outcomes[unit.path] for unit in group])
             if scores:
-                rates[name, label] = min(scores, key=lambda lr: (scores[lr], lr))
+                rates[name, label] = min(scores, key=lambda lr: (scores[lr], abs(math.log(lr))))
                 kept[label] = {
                     "lr": rates[name, label],
                     "scores": {f"{lr:g}": score for lr, score in scores.items()},
                     "at_edge": rates[name, label] in (min(scores), max(scores)) and len(scores) > 1,
                 }
-        about = {"seeds": tuning.seeds, "share": tuning.share, "measure": experiment.measure}
+        about = {
+            "seeds": tuning.seeds,
+            "share": case.tune_share or tuning.share,
+            "measure": experiment.measure,
+        }
         write_json(out / case.name / "tuning.json", {"methods": kept, **about})
     return rates, [outcome.error for outcome in outcomes.values() if outcome.error]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +53,16 @@ def _source(experiment: Experiment) -> Experiment:
 
 
 def carry_out(
-    experiment: Experiment, out: Path, *, workers: int = 2, watcher: Watcher = Watcher()
+    experiment: Experiment,
+    out: Path,
+    *,
+    workers: int = 2,
+    watcher: Watcher = Watcher(),
+    only: Sequence[str] = (),
 ) -> list[str]:
     """Do what is not done yet of an experiment of any kind; returns a sentence for everything that went wrong."""
     if experiment.kind == "curves":
-        return conduct(experiment, out, workers=workers, watcher=watcher)
+        return conduct(experiment, out, workers=workers, watcher=watcher, only=only)
     out.mkdir(parents=True, exist_ok=True)
     sentences: list[str] = []
     if experiment.kind == "costs":
@@ -64,7 +70,7 @@ def carry_out(
     else:
         source = _source(experiment)
         folder = out.with_name("-".join(filter(None, (source.name, source.profile))))
-        sentences = conduct(source, folder, workers=workers, watcher=watcher)
+        sentences = conduct(source, folder, workers=workers, watcher=watcher, only=only)
         summary = _shown(experiment, source, folder, out)
     write_json(out / "experiment.json", {"spec": experiment.document(), "fingerprint": identity(experiment)})
     write_json(out / "summary.json", summary)
@@ -149,11 +155,11 @@ def _adversarial(experiment: Experiment, folder: Path, count: int = 8) -> dict[s
 
 
 def publish(folder: Path, target: Path) -> None:
-    """Copy what is small and decides a page: summary, tables, PNG, provenance, and the page in Markdown."""
+    """Copy what is small and decides a page: summary, tables, PNG, provenance; and write the page, NAME.md beside it."""
     summary = read_summary(folder)
     target.mkdir(parents=True, exist_ok=True)
     for path in target.iterdir():
-        if path.suffix in (".png", ".csv", ".json", ".md"):
+        if path.suffix in (".png", ".csv", ".json"):
             path.unlink()
     for pattern in KEPT:
         for path in sorted(folder.glob(pattern)):
@@ -166,7 +172,7 @@ def publish(folder: Path, target: Path) -> None:
             for name in ("name", "profile", "fingerprint", "seeds", "tuning", "environment")
         },
     )
-    (target / "page.md").write_text(page(summary, target), encoding="utf-8")
+    target.with_suffix(".md").write_text(page(summary, target), encoding="utf-8")
 
 
 def _rounded(value: Any) -> Any:
@@ -191,7 +197,7 @@ def check_published(target: Path) -> None:
 def page(summary: dict[str, Any], target: Path) -> str:
     """The published numbers as a page of the documentation."""
     lines = [f"# {summary['title']}", "", summary["about"], ""]
-    lines += [f"![{path.stem}]({path.name})\n" for path in sorted(target.glob("*.png"))]
+    lines += [f"![{path.stem}]({target.name}/{path.name})\n" for path in sorted(target.glob("*.png"))]
     if summary["claims"]:
         lines += [
             "## The paper says, we measured",

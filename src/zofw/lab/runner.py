@@ -67,7 +67,9 @@ class Unit:
         del content["path"], content["folder"]
         decides = {
             **content,
-            "case": {k: v for k, v in content["case"].items() if k not in ("title", "optional")},
+            "case": {
+                k: v for k, v in content["case"].items() if k not in ("title", "optional", "tune_share")
+            },
         }
         return {**content, "fingerprint": fingerprint(decides), "folder": self.folder}
 
@@ -134,7 +136,7 @@ def built(case: Case, folder: str) -> Built:
     data = {
         name: value
         for name, value in dataclasses.asdict(case).items()
-        if name not in ("budget", "parameters", "title")
+        if name not in ("budget", "parameters", "title", "tune_share")
     }
     return _built(fingerprint([data, folder]), _Hold(case, folder))
 

@@ -52,6 +52,8 @@ class Case:
         Numbers that settings may refer to.
     optional
         Whether the case is left out where its files are missing.
+    tune_share
+        Share of the budget on which rates are tuned, in place of the experiment's.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Case:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, float] = field(default_factory=dict)
     optional: bool = False
+    tune_share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -248,9 +251,9 @@ class Table:
     def name(self, key: str, default: Any = ...) -> str:
         """A word that can name a folder."""
         value = str(self.take(key, str, default))
-        if not value or not all(c.isalnum() or c in "-_.,+*() " for c in value) or value.startswith("."):
+        if not value or not all(c.isalnum() or c in "-_.,+*()= " for c in value) or value.startswith("."):
             raise SpecError(
-                f"{self.where}: {key} names a folder and should be letters, digits, spaces and any of -_.,+*(); got {value!r}."
+                f"{self.where}: {key} names a folder and should be letters, digits, spaces and any of -_.,+*()=; got {value!r}."
             )
         return value
 
@@ -365,6 +368,7 @@ def _case(table: Table, profile: str | None) -> Case:
             for key, value in table.take("parameters", dict, {}).items()
         },
         optional=table.take("optional", bool, False),
+        tune_share=table.take("tune_share", float, None),
     )
     table.done()
     if case.budget < 1:

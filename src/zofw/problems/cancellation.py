@@ -17,11 +17,12 @@ _smallest: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
 
 
 def watch_cancellation(problem: Any, query: Query, answer: Answer) -> None:
-    """Warn when most differences of an answer are within rounding error of its values.
+    """Warn when the radius is below √ε and most differences of an answer are within rounding error of its values.
 
-    Values F carry an error of about ε|F|, so that (F(x + μu) − F(x − μu))/2μ carries ε|F|/μ, beside O(μ²) from the curvature;
-    the two are balanced near μ‖u‖ ~ ε^{1/3}. The precision ε is that of ``problem.dtype`` where it has one (a network in
-    single precision), else double. One look for each halving of the radius: it costs nothing to speak of.
+    Values F carry an error of about ε|F|, so that (F(x + μu) − F(x − μu))/2μ carries ε|F|/μ beside O(μ²) from the curvature;
+    the two are balanced near ‖μu‖ ~ ε^{1/3}. The precision ε is that of ``problem.dtype`` where it has one (a network in
+    single precision), else double. Directions that change nothing at all do not count. One look for each halving of
+    the radius: it costs nothing to speak of.
     """
     mu = query.radius
     remembers = isinstance(problem, Hashable) and hasattr(problem, "__weakref__")
@@ -29,16 +30,19 @@ def watch_cancellation(problem: Any, query: Query, answer: Answer) -> None:
         return
     if remembers:
         _smallest[problem] = mu
+    eps = float(np.finfo(getattr(problem, "dtype", np.float64)).eps)
+    if mu >= np.sqrt(eps) * max(1.0, float(np.abs(query.anchors).max())):
+        return
     b = query.count
     ahead = answer.values[:, :b]
     other = answer.values[:, b : 2 * b] if query.stencil.two_sided else answer.values[:, b:]
-    eps = float(np.finfo(getattr(problem, "dtype", np.float64)).eps)
-    change, size = np.abs(ahead - other), np.abs(ahead)
-    if change.any() and np.median(change) < NOISE * eps * np.median(size):
+    change, size = np.abs(ahead - other), float(np.median(np.abs(ahead)))
+    seen = change[change > 0]
+    if seen.size and np.median(seen) < NOISE * eps * size:
         warnings.warn(
-            f"The radius {mu:.3g} is too small for values of size {np.median(size):.3g} with {eps:.1e} relative precision: "
-            f"half of the {change.size} differences are below {NOISE:g} rounding errors. Take a larger radius, about "
-            f"{eps ** (1 / 3) / np.sqrt(query.directions.dim):.1e} times the size of x, or values of higher precision.",
+            f"The radius {mu:.3g} is too small for values of size {size:.3g} with a relative precision of {eps:.1e}: half of "
+            f"the differences are below {NOISE:g} rounding errors. Take a radius with ‖μu‖ near {eps ** (1 / 3):.0e} times "
+            "the size of x, or values of higher precision.",
             UserWarning,
             stacklevel=4,
         )

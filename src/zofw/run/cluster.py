@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import time
@@ -79,7 +80,8 @@ class ClientPool:
         now = time.monotonic()
         if now - self._counted >= COUNT_SECONDS and self._client.status == "running":
             self._counted = now
-            self._workers = sum(self._client.nthreads().values())
+            with contextlib.suppress(OSError):  # the scheduler may be gone, which check() says
+                self._workers = sum(self._client.nthreads().values())
         if not self._workers and now - self._warned >= SILENCE_SECONDS:
             self._warned = now
             logger.warning("No dask worker is connected; the run waits for one.")

@@ -73,10 +73,8 @@ class Session:
         Stop when the method's estimate of the Frank-Wolfe gap is at most this.
     inside
         Keep every evaluated point inside the set; see :func:`~zofw.run.inside.keep_inside`.
-    objective, gradient
-        Exact mean and its gradient, for diagnosis and for first-order reference methods.
-    support
-        Which coordinates a batch of components depends on, for lazy laws of directions.
+    objective, gradient, support
+        Exact mean and its gradient, for diagnosis and first-order methods; what a batch depends on, for lazy laws.
     diagnose
         How many times per decade of queries the objective is put on the trace; 0 for never.
     observers

@@ -58,11 +58,6 @@ class Signals:
             signal.Signals(number).name,
         )
 
-    def check(self) -> None:
-        """Raise :class:`Interrupted` where a signal has come."""
-        if self.received is not None:
-            raise Interrupted
-
     def sleep(self, seconds: float) -> None:
         """Wait, unless a signal comes."""
         end = time.monotonic() + seconds
