@@ -85,19 +85,27 @@ def test_rooms_import_only_rooms_below_them():
             assert other not in FORBIDDEN.get(here, set()), f"{path} imports {other}"
 
 
-def test_importing_is_quick_and_brings_no_extra():
+def seconds_to_import(modules: str) -> tuple[float, str]:
+    """Process time of an import in a new interpreter, and the extras it brought along."""
     code = (
-        "import sys, time; t = time.process_time(); import zofw; t = time.process_time() - t\n"
+        f"import sys, time; t = time.process_time(); import {modules}; t = time.process_time() - t\n"
         "extras = 'torch sklearn matplotlib pandas plotly typer rich highspy numba tqdm dask'.split()\n"
-        "print(t, [m for m in extras if m in sys.modules])"
+        "sys.stdout.write(f'{t} {[m for m in extras if m in sys.modules]}')"
     )
-    best, brought = 9.0, ""
-    for _ in range(3):
-        out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-        seconds, _, brought = out.strip().partition(" ")
-        best = min(best, float(seconds))
-    assert brought == "[]"
-    assert best < 0.4
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    seconds, _, brought = out.partition(" ")
+    return float(seconds), brought
+
+
+def test_importing_is_quick_and_brings_no_extra():
+    ours, base = 9.0, 9.0
+    for _ in range(4):  # interleaved: a busy machine slows both sides
+        seconds, brought = seconds_to_import("zofw")
+        assert brought == "[]"
+        ours, base = min(ours, seconds), min(base, seconds_to_import("numpy, scipy.sparse")[0])
+    assert ours < 0.4 or ours < 2.3 * base, (
+        f"{ours:.2f} s, against {base:.2f} s for numpy and scipy.sparse alone"
+    )
 
 
 def test_what_is_exported_exists():

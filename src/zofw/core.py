@@ -335,6 +335,11 @@ class Task:
         return Batch(self.n, rng.integers(self.n, size=size, dtype=np.int64))
 
 
+def gap(g: Array, x: Array, s: Atom) -> float:
+    """⟨g, x − s⟩, added in one order whatever the number of threads."""
+    return float(np.einsum("i,i->", g, x)) - s.dot(g)
+
+
 class State(Protocol):
     """What the next step needs, and nothing else: a frozen dataclass with at least t and x."""
 

@@ -216,7 +216,7 @@ def test_bench_calls_the_benchmarks(monkeypatch, tmp_path):
 def test_the_demo_solves_real_data_with_every_method(tmp_path, monkeypatch):
     pytest.importorskip("sklearn")
     small = read(cli.HERE / "demo.toml")
-    small = replace(small, cases=(replace(small.cases[0], budget=40_000),), max_time=0.3)
+    small = replace(small, cases=(replace(small.cases[0], budget=36_000),), max_time=0.15)
     monkeypatch.setattr(cli, "read", lambda path: small)
     text = zofw_("demo", "--out", tmp_path / "demo").output
     for name in (*zofw.methods(), "auto"):

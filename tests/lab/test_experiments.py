@@ -18,13 +18,14 @@ def reproduced(name: str, folder: Path, profile: str = "smoke"):
 
 
 @pytest.mark.parametrize("name", ["fig1", "fig2"])
-def test_curves(name, data_folder, tmp_path):
+def test_curves(name, tmp_path):
+    pytest.importorskip("sklearn")
     made, summary = reproduced(name, tmp_path)
     (case,) = summary["cases"]
     assert {curve["label"] for curve in case["curves"]} == {"ZSFW-DVR", "ZOFWGD", "ZOFWSGD", "AccSZOFW"}
     ends = {curve["label"]: curve["end"] for curve in case["curves"]}
     assert ends["ZOFWSGD"]["median"] < 0.5 * case["start"]
-    assert ends["ZOFWGD"]["status"] == "not begun", "n(d + 1) queries are more than this budget"
+    assert ends["ZOFWGD"]["iterations"] == 2, "n(d + 1) queries each"
     assert all(end["queries"] <= case["budget"] for end in ends.values())
     assert made["figure"].is_file() and len(summary["claims"]) >= 7
     assert case["optimum"]["certified"] == (name == "fig1")
@@ -34,11 +35,11 @@ def test_attacks_and_their_images(data_folder, tmp_path):
     pytest.importorskip("torch")
     made, summary = reproduced("fig4", tmp_path)
     assert {row["method"] for row in summary["rows"]} == {"ZSFW-DVR", "ZOFWSGD", "AccSZOFW"}
-    assert (tmp_path / "fig4-smoke" / "images-mnist.png").is_file()
+    assert (tmp_path / "fig4-smoke" / "images-mnist-30.png").is_file()
     assert "data:image/png;base64," in made["report"].read_text()
     source = make_report(tmp_path / "fig3-smoke")
     curves = read_summary(tmp_path / "fig3-smoke")["cases"][0]
-    assert curves["n"] == 1133 and curves["start"] == 0.0 and source["figure"].is_file()
+    assert curves["n"] == 30 and curves["start"] == 0.0 and source["figure"].is_file()
 
 
 @pytest.mark.slow

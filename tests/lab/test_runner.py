@@ -80,18 +80,18 @@ execute(Unit.read(Path(sys.argv[1])))
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_happened(tmp_path, how):
-    slow = unit(tmp_path, arguments={"slow": 0.004}, budget=3000)
+    slow = unit(tmp_path, arguments={"slow": 0.003}, budget=1200)
     Folder(slow.path).claim(slow.document())
     process = subprocess.Popen([sys.executable, "-c", KILLED, slow.path], stderr=subprocess.DEVNULL)
     journal = Path(slow.path) / "checkpoint.npz.journal"
     deadline = time.monotonic() + 60
-    while not (journal.is_file() and journal.stat().st_size > 3000) and time.monotonic() < deadline:
+    while not (journal.is_file() and journal.stat().st_size > 1500) and time.monotonic() < deadline:
         time.sleep(0.01)
     os.kill(process.pid, how)
     process.wait(timeout=60)
     assert not Folder(slow.path).finished
     execute(slow)
-    whole = unit(tmp_path, "whole", budget=3000)
+    whole = unit(tmp_path, "whole", budget=1200)
     execute(whole)
     killed, never = (Result.load(Path(u.path) / "result.npz") for u in (slow, whole))
     assert np.array_equal(killed.x, never.x) and killed.nfev == never.nfev

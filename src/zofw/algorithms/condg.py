@@ -16,7 +16,7 @@ G. Lan, Y. Zhou, Conditional gradient sliding for convex optimization, SIAM Jour
 
 from __future__ import annotations
 
-from zofw.core import Array, Task
+from zofw.core import Array, Task, gap
 
 
 def condg(task: Task, g: Array, u: Array, gamma: float, eta: float, most: int) -> tuple[Array, float]:
@@ -25,10 +25,10 @@ def condg(task: Task, g: Array, u: Array, gamma: float, eta: float, most: int) -
     for k in range(most):
         slope = g + (w - u) / gamma
         v = task.lmo(slope)
-        gap = float(slope @ w) - v.dot(slope)
-        first = gap if k == 0 else first
-        if gap <= eta:
+        promised = gap(slope, w, v)
+        first = promised if k == 0 else first
+        if promised <= eta:
             break
         length = v.dense() - w
-        w = v.move(w, min(1.0, gamma * gap / float(length @ length)))
+        w = v.move(w, min(1.0, gamma * promised / float(length @ length)))
     return w, first

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from zofw.algorithms import settings
 from zofw.algorithms.registry import methods
 from zofw.atoms import Atom, Dense
-from zofw.core import Array, Step, Task
+from zofw.core import Array, Step, Task, gap
 from zofw.schedules import Schedule, as_schedule, open_loop
 
 REFORM = 50  # iterations between two formations of x from its atoms
@@ -150,15 +150,15 @@ class FrankWolfe:
         gradient, t, x, atoms, w = _gradient(task), state.t, state.x, state.atoms, state.weights
         g = gradient(x)
         s = task.lmo(g)
-        gap = float(g @ x) - s.dot(g)
+        promised = gap(g, x, s)
         if self.variant == "vanilla":
             gamma = self._gamma(gradient, t, x, g, d := s.dense() - x, 1.0)
-            return self.State(t + 1, x + gamma * d, atoms, w), {"gap": gap, "gamma": gamma}
+            return self.State(t + 1, x + gamma * d, atoms, w), {"gap": promised, "gamma": gamma}
         heights = np.array([a.dot(g) for a in atoms])
         i = int(np.argmax(heights))
         if self.variant == "pairwise":
             d, most, growth = s.dense() - atoms[i].dense(), float(w[i]), 0
-        elif len(atoms) == 1 or gap >= heights[i] - float(g @ x):
+        elif len(atoms) == 1 or promised >= heights[i] - float(g @ x):
             d, most, growth = s.dense() - x, 1.0, -1
         else:
             d, most, growth = x - atoms[i].dense(), float(w[i] / (1.0 - w[i])), 1
@@ -168,7 +168,7 @@ class FrankWolfe:
             w[i] = 0.0 if gamma == most else w[i] - gamma
         atoms, w = _with(atoms, w, s, gamma if growth <= 0 else 0.0, heights == s.dot(g))
         x = _combine(atoms, w) if (t + 1) % REFORM == 0 else x + gamma * d
-        return self.State(t + 1, x, atoms, w), {"gap": gap, "gamma": gamma, "active": float(len(atoms))}
+        return self.State(t + 1, x, atoms, w), {"gap": promised, "gamma": gamma, "active": float(len(atoms))}
 
     def _gamma(self, gradient: Gradient, t: int, x: Array, g: Array, d: Array, most: float) -> float:
         """The step along d, 0 where rounding has left no descent."""

@@ -34,7 +34,7 @@ from zofw.algorithms import settings
 from zofw.algorithms.horizon import Scaled
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
-from zofw.core import Answer, Array, Directions, Law, Purpose, Query, Stencil, Step, Task
+from zofw.core import Answer, Array, Directions, Law, Purpose, Query, Stencil, Step, Task, gap
 from zofw.differences import slopes
 from zofw.directions import Gaussian, basis
 from zofw.estimators import fresh, refine, refine_step, spider
@@ -192,9 +192,8 @@ class ZSFWDVR:
             new, old = slopes(query, (yield query))
             g = spider(state.g, task.given(U, S), new, old, self.law.scale(d, b))
         s = task.lmo(g)
-        gap = float(np.einsum("i,i->", g, x)) - s.dot(g)
         return self.State(t + 1, s.move(x, gamma), x, g), {
-            "gap": gap,
+            "gap": gap(g, x, s),
             "gamma": gamma,
             "refresh": float(refresh),
         }

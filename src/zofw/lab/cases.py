@@ -36,6 +36,8 @@ ATTACKS = {
     "cifar-attack": ("cifar10", "cifar10-resnet20-weights"),
 }
 
+NETWORKS = {"mnist-carlini": "mnist_carlini", "resnet20": "cifar10_resnet20", "resnet18": "resnet18"}
+
 
 @dataclass(frozen=True, eq=False)
 class Built:
@@ -161,20 +163,15 @@ def _attack(
     device: str | None = None,
 ) -> Any:
     """A universal attack on the correctly classified images of a split: of one class, or the first of all."""
+    name, _ = ATTACKS[kind]
+    chosen = network or ("mnist-carlini" if kind == "mnist-attack" else "resnet20")
+    if chosen not in NETWORKS or (chosen == "resnet18" and weights is None):
+        raise SpecError(
+            f"{kind}: network should be one of {', '.join(NETWORKS)}, resnet18 with weights; got {chosen!r}."
+        )
     from zofw import targets
 
-    name, _ = ATTACKS[kind]
-    networks = {
-        "mnist-carlini": targets.mnist_carlini,
-        "resnet20": targets.cifar10_resnet20,
-        "resnet18": targets.resnet18,
-    }
-    chosen = network or ("mnist-carlini" if kind == "mnist-attack" else "resnet20")
-    if chosen not in networks or (chosen == "resnet18" and weights is None):
-        raise SpecError(
-            f"{kind}: network should be one of {', '.join(networks)}, resnet18 with weights; got {chosen!r}."
-        )
-    model = networks[chosen](weights)
+    model = getattr(targets, NETWORKS[chosen])(weights)
     loaded: Any = load(name, split=split)
     pixels, classes = loaded.centred(), loaded.labels
     if label is not None:

@@ -132,7 +132,13 @@ def protocol(summary: dict[str, Any]) -> list[str]:
             f"The published step of every method is multiplied by a learning rate from the grid "
             f"{{{', '.join(f'{lr:g}' for lr in tuning['grid'])}}}, chosen for each method and case by the median end value "
             f"over the seeds {', '.join(map(str, tuning['seeds']))}, which are not reported, on "
-            f"{100 * tuning['share']:g} % of the budget."
+            f"{100 * tuning['share']:g} % of the budget"
+            + "".join(
+                f", {case['name']} on {100 * case['tune_share']:g} %"
+                for case in summary["cases"]
+                if case["tune_share"]
+            )
+            + "."
         )
     lines += [
         f"{case['title']}: f* = {case['optimum']['value']:.10g}, {case['optimum']['label']}."

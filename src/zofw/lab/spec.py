@@ -338,13 +338,13 @@ def _tuning(top: Table, chosen: Table) -> Tuning | None:
 
 
 def _cases(top: Table, chosen: Table, profile: str | None) -> tuple[Case, ...]:
-    cases = [_case(table, profile) for table in top.tables("case")]
-    names = [case.name for case in cases]
+    tables = top.tables("case")
+    names = [table.name("name") for table in tables]
     wanted = chosen.sequence("cases", str, names)
     for name in wanted:
         if name not in names:
             raise SpecError(f"{chosen.where}: there is no case {name!r}; there is {', '.join(names)}.")
-    return tuple(case for case in cases if case.name in wanted)
+    return tuple(_case(table, profile) for table, name in zip(tables, names, strict=True) if name in wanted)
 
 
 def _case(table: Table, profile: str | None) -> Case:

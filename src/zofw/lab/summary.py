@@ -121,6 +121,7 @@ def gather(
         "dim": first[0]["dim"],
         "set": first[0]["set"],
         "budget": case.budget,
+        "tune_share": case.tune_share,
         "optimum": optimum,
         "start": _measured(first[2][:1], optimum)[0],
         "queries": grid,
