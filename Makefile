@@ -5,10 +5,19 @@ ifneq ($(wildcard $(DATA)),)
 export ZOFW_DATA ?= $(DATA)
 endif
 
-.PHONY: demo test test-slow lint bench docs package clean
+.PHONY: demo reproduce reproduce-full reproduce-all test test-slow lint bench docs package clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python -m zofw.lab demo
+
+reproduce: .venv/dev.stamp
+	$(BIN)/python -m zofw.lab reproduce all --profile quick
+
+reproduce-full: .venv/dev.stamp
+	$(BIN)/python -m zofw.lab reproduce all ablation --profile full --publish docs/reproduction
+
+reproduce-all: .venv/dev.stamp
+	$(BIN)/python -m zofw.lab reproduce fig1 fig2 fig3 --profile all --publish docs/reproduction
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=95

@@ -108,6 +108,7 @@ def test_the_same_seed_is_the_same_run_whatever_the_chunks(name, monkeypatch):
     whole = finish(session(name, region, f), f)
     np.testing.assert_array_equal(finish(session(name, region, f), f).x, whole.x)
     monkeypatch.setattr("zofw.directions.implicit.TILE_ENTRIES", 16)
+    monkeypatch.setattr("zofw.kernels.plain.TILE_ENTRIES", 16)
     pieces = finish(session(name, region, f), f)
     np.testing.assert_allclose(pieces.x, whole.x, atol=1e-9)
     assert pieces.nfev == whole.nfev

@@ -29,7 +29,9 @@ CASES = {
     "matrix-completion": lambda: problems.MatrixCompletion(
         (3, 3), np.array([0, 1, 2, 0]), np.array([0, 1, 2, 2]), np.array([1.0, 2.0, -1.0, 0.5])
     ),
-    "attack": lambda: problems.UniversalAttack(scores, RNG.uniform(-0.4, 0.4, (5, 3, 3)), np.array([0, 1, 0, 2, 1])),
+    "attack": lambda: problems.UniversalAttack(
+        scores, RNG.uniform(-0.4, 0.4, (5, 3, 3)), np.array([0, 1, 0, 2, 1])
+    ),
     "black-box": lambda: problems.BlackBox(lambda x, i: float(((x - i / 10) ** 2).sum()), dim=DIM, n=5),
 }
 

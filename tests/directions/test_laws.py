@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from scipy import stats
 
 import zofw
-from zofw.directions import Explicit, basis, words
+from zofw.directions import Explicit, basis
+from zofw.kernels import words
 
 LAWS = list(zofw.laws().values())
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from zofw import kernels
-from zofw.directions import words
+from zofw.kernels import words
 from zofw.kernels import plain, threads
 from zofw.kernels.rows import Rows
 

@@ -156,7 +156,7 @@ def test_reproduce_and_publish(tmp_path, monkeypatch):
     monkeypatch.setattr(cli, "EXPERIMENTS", ("mine",))
     zofw_("reproduce", "all", "-w", 0, "--publish", tmp_path / "docs")
     assert (tmp_path / "runs" / "mine-quick" / "report.html").is_file()
-    publish.check_published(tmp_path / "docs" / "mine")
+    publish.check_published(tmp_path / "docs" / "mine-quick")
     assert "no experiment 'fig7'" in zofw_("reproduce", "fig7", code=2).stderr
     assert "the profile 'nightly'" in zofw_("reproduce", "mine", "-p", "nightly", code=2).stderr
 
@@ -218,7 +218,7 @@ def test_the_demo_solves_real_data_with_every_method(tmp_path, monkeypatch):
     small = read(cli.HERE / "demo.toml")
     small = replace(small, cases=(replace(small.cases[0], budget=36_000),), max_time=0.15)
     monkeypatch.setattr(cli, "read", lambda path: small)
-    text = zofw_("demo", "--out", tmp_path / "demo").output
+    text = zofw_("demo", "--out", tmp_path / "demo", "--workers", 0).output
     for name in (*zofw.methods(), "auto"):
         assert (name in text) == (name != "frank-wolfe")
     assert "certified" in text and (tmp_path / "demo" / "demo-all.png").is_file()

@@ -11,9 +11,9 @@ from zofw.lab.report import read_summary
 from zofw.lab.spec import read
 
 
-def reproduced(name: str, folder: Path, profile: str = "smoke"):
+def reproduced(name: str, folder: Path, profile: str = "smoke", workers: int = 0):
     experiment = read(find_experiment(name), profile)
-    assert carry_out(experiment, folder / f"{name}-{profile}", workers=2) == []
+    assert carry_out(experiment, folder / f"{name}-{profile}", workers=workers) == []
     return make_report(folder / f"{name}-{profile}"), read_summary(folder / f"{name}-{profile}")
 
 
@@ -47,5 +47,5 @@ def test_attacks_and_their_images(data_folder, tmp_path):
 def test_quick_profiles(name, data_folder, tmp_path):
     if name == "fig3":
         pytest.importorskip("torch")
-    made, _ = reproduced(name, tmp_path, "quick")
+    made, _ = reproduced(name, tmp_path, "quick", workers=2)
     assert made["report"].is_file()

@@ -160,9 +160,9 @@ def test_a_claim_about_some_of_the_cases():
     cases = [{**case(A=end, B=0.1), "name": name} for name, end in (("x", 0.01), ("y", 0.02), ("z", 0.5))]
     verdicts = [
         judge([Claim("a", "", "best", "A", least=least)], cases, lower_is_better=True)[0]["verdict"]
-        for least in (2, 3, None)
+        for least in (2, 3, 4, None)
     ]
-    assert verdicts == ["holds", "does not hold", "does not hold"]
+    assert verdicts == ["holds", "does not hold", "undecided", "does not hold"]
     (found,) = judge([Claim("a", "", "best", "A", cases=("x", "w"))], cases, lower_is_better=True)
     assert found["verdict"] == "holds" and found["missing"] == ["w"]
     with pytest.raises(SpecError, match="test should be one of"):

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
+from zofw import kernels
 from zofw.core import Array, Indices, Operator, blocks
-
-if TYPE_CHECKING:
-    from zofw.kernels.plain import Numbers
-
-TILE_ENTRIES = 1 << 20  # entries of U alive at any time: 8 MB
+from zofw.kernels.plain import TILE_ENTRIES, Entries, Numbers
+from zofw.kernels.rows import Rows
 
 
 def new_key(rng: np.random.Generator) -> int:
@@ -36,8 +34,6 @@ class IndependentColumns:
 
     def numbers(self, entries: int) -> Numbers:
         """Who draws the next ``entries`` entries; a law of one's own gives ``zofw.kernels.plain.Entries(rule)``."""
-        from zofw import kernels
-
         return kernels.numbers(self.kind, entries)
 
     def factors(self, drawn: Implicit) -> Array | None:
@@ -103,8 +99,6 @@ class Implicit(Operator):
     def product(self, Z: Any) -> Array:
         if isinstance(Z, np.ndarray):
             return dense_product(self, Z)
-        from zofw.kernels.rows import Rows
-
         rows = Z if isinstance(Z, Rows) else Rows.of(as_csr(Z))
         numbers = self.numbers(min(rows.nnz, self.dim))
         return self._scaled(numbers.product(self.key, rows, self.count), 0, self.count)
@@ -123,9 +117,6 @@ def touched_product(directions: Any, Z: Any) -> Array:
     """Z U from rows of U: all of them in tiles for a dense Z, those of the non-zero columns of a sparse one."""
     if isinstance(Z, np.ndarray):
         return dense_product(directions, Z)
-    from zofw.kernels.plain import Entries
-    from zofw.kernels.rows import Rows
-
     entries = Entries(lambda _, rows, left, right: directions.block(rows, left, right))
     return entries.product(0, Z if isinstance(Z, Rows) else Rows.of(as_csr(Z)), directions.count)
 

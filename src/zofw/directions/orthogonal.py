@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from zofw.core import Array, Indices, Operator
-from zofw.directions import words
 from zofw.directions.coordinate import OrthonormalColumns, random_subset
 from zofw.directions.implicit import new_key, touched_product
 from zofw.directions.registry import laws
+from zofw.kernels import words
 
 
 @dataclass(frozen=True)

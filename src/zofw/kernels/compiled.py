@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 
 from zofw.core import Array, Indices
-from zofw.directions.words import WORD_BITS
 from zofw.kernels.normals import gather_rows, normal_combine, normal_project, normal_rows, touched_rows
 from zofw.kernels.plain import BYTE_VALUES, TILE_ROWS, WORD_BYTES, Numbers
 from zofw.kernels.rows import Rows
 from zofw.kernels.signs import byte_tables, sign_combine, sign_product, sign_project, sign_rows
 from zofw.kernels.threads import spread
+from zofw.kernels.words import WORD_BITS
 
 U64 = np.uint64
 PIECE_ROWS = 1024  # rows of U in one piece of U c

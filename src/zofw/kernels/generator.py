@@ -1,4 +1,4 @@
-"""The generator of :mod:`zofw.directions.words` as pieces of kernels.
+"""The generator of :mod:`zofw.kernels.words` as pieces of kernels.
 
 numba keeps compiled kernels by the date of their own file: after a change here, empty ``__pycache__``.
 """
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from zofw.directions import words
-from zofw.directions.words import COS_SERIES, EIGHTH_TURN, LN2, LOG_SERIES, SIN_SERIES, SQRT2
+from zofw.kernels import words
 from zofw.kernels.jit import as_bits, as_float, device
 from zofw.kernels.plain import LANES
+from zofw.kernels.words import COS_SERIES, EIGHTH_TURN, LN2, LOG_SERIES, SIN_SERIES, SQRT2
 
 U64 = np.uint64
 GOLDEN, MIX_1, MIX_2 = U64(words.GOLDEN), U64(words.MIX_1), U64(words.MIX_2)
@@ -51,7 +51,7 @@ def horner(series: Any, x: Any) -> Any:
 
 @device
 def pairs(drawn: Any, cosines: Any, sines: Any, n: int) -> None:
-    """Box and Muller's pair of every word; see :mod:`zofw.directions.words`."""
+    """Box and Muller's pair of every word; see :mod:`zofw.kernels.words`."""
     for i in range(n):
         word = drawn[i]
         u = (small(word >> U64(32)) + 0.5) * 2.0**-32

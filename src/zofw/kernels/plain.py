@@ -23,9 +23,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from zofw.core import Array, Indices, blocks
-from zofw.directions import words
-from zofw.directions.implicit import TILE_ENTRIES
+from zofw.kernels import words
 from zofw.kernels.rows import Rows
+
+TILE_ENTRIES = 1 << 20  # entries of U alive at any time: 8 MB
 
 TILE_ROWS = 4096
 LANES = 64

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numba.core.types import int64, uint64, void
 
-from zofw.directions.words import WORD_BITS
 from zofw.kernels.generator import GOLDEN, U64, halve, lane_streams, lane_words, mix, stream
 from zofw.kernels.jit import INTS, LONGS, OUT, OUT_TABLE, REALS, TABLE, as_bits, as_float, device, kernel
 from zofw.kernels.plain import BYTE_BITS, BYTE_VALUES, LANES, TILE_ROWS, WORD_BYTES
+from zofw.kernels.words import WORD_BITS
 
 SIGN = U64(1 << 63)
 

@@ -43,13 +43,13 @@ def _judge(claim: Claim, cases: Sequence[dict[str, Any]], lower: bool) -> dict[s
     findings = [finding for case in chosen if (finding := _finding(claim, case, lower)) is not None]
     held = sum(finding["verdict"] == HOLDS for finding in findings)
     failed = sum(finding["verdict"] == FAILS for finding in findings)
-    needed = len(findings) if claim.least is None else min(claim.least, len(findings))
+    needed = len(findings) if claim.least is None else claim.least
     if not findings:
         verdict = "not measured"
     elif held >= needed:
         verdict = HOLDS
     else:
-        verdict = FAILS if len(findings) - failed < needed else OPEN
+        verdict = FAILS if len(findings) - failed < needed <= len(findings) else OPEN
     missing = [name for name in claim.cases if name not in [case["name"] for case in cases]]
     return {
         "id": claim.id,

@@ -216,12 +216,12 @@ def reproduce(
 
     [dim]Example:[/dim]  zofw reproduce all --profile full --publish docs/reproduction
     """
-    for name in EXPERIMENTS if names == ["all"] else names:
+    for name in [part for given in names for part in (EXPERIMENTS if given == "all" else (given,))]:
         experiment = read(find_experiment(name), profile)
         folder = out / f"{name}-{profile}"
         _conduct(experiment, folder, workers, quiet, as_json, only or [])
         if publish_to is not None:
-            publish(folder, publish_to / name)
+            publish(folder, publish_to / (name if profile == "full" else f"{name}-{profile}"))
 
 
 @app.command()

@@ -161,7 +161,9 @@ def charts(summary: dict[str, Any]) -> list[dict[str, Any]]:
         traces = [trace for curve in case["curves"] for trace in _traces(case, curve, palette, labels)]
         y: dict[str, Any] = {"title": {"text": AXES[summary["measure"]]}}
         if summary["measure"] == "gap":
-            y |= {"type": "log", "exponentformat": "power", "dtick": 1}
+            lowest = min(min(curve["median"]) for curve in case["curves"])
+            few = case["start"] < 100 * lowest
+            y |= {"type": "log", "exponentformat": "power", "dtick": "D2" if few else 1}
         elif summary["measure"] == "success-rate":
             y |= {"range": [-0.02, 1.02]}
         x = {"type": "log", "title": {"text": QUERIES}, "exponentformat": "power", "dtick": 1}

@@ -81,7 +81,8 @@ class BlackBox:
 
     def one(self, x: Array, component: int) -> float:
         """f_i(x) by one call of a function that is not vectorised; x contiguous, as sums depend on strides."""
-        x = np.ascontiguousarray(x)
+        x = np.ascontiguousarray(x).view()
+        x.setflags(write=False)
         arguments = (x, component) if self._takes_component else (x,)
         return self._number(self._call(x, component, *arguments), x, component)
 

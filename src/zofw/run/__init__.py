@@ -1,7 +1,7 @@
 """Running: sessions, the front door, results, checkpoints, workers."""
 
+from zofw.run.answering import ExecutorError
 from zofw.run.codec import FileError
-from zofw.run.executor import ExecutorError
 from zofw.run.lock import LockedError
 from zofw.run.logbook import Logbook, StorageError
 from zofw.run.minimize import drive, minimize, resume

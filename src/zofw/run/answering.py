@@ -28,6 +28,10 @@ TOGETHER_SECONDS = 1e-4  # units quicker than this together are written down tog
 Todo = deque[tuple[int, int]]
 
 
+class ExecutorError(RuntimeError):
+    """The workers are gone, or cannot do what they are asked."""
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """What units start, start + 1, … came to and, where the one behind them failed, its error; asked for up to stop."""

@@ -16,7 +16,8 @@ import numpy as np
 
 from zofw.core import Array
 from zofw.extras import extra
-from zofw.run.executor import ExecutorError, WorkerLost
+from zofw.run.answering import ExecutorError
+from zofw.run.executor import WorkerLost
 from zofw.run.parcels import Found, Parcel, work_on
 
 logger = logging.getLogger("zofw")

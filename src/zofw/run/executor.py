@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from zofw.core import Array
 from zofw.extras import extra
 from zofw.run import parcels
-from zofw.run.answering import Engine, Outcome, Todo
+from zofw.run.answering import Engine, ExecutorError, Outcome, Todo
 from zofw.run.parcels import Found, Parcel, Sender
 from zofw.run.sheet import Sheet
 
@@ -25,10 +25,6 @@ LEAST_SECONDS = 0.01  # of work in a task, where there is enough of it
 OVERHEADS = 20  # how many times its overhead a task should last
 REVIVALS = 20  # pools that may break in one run
 ATTEMPTS = 10  # workers that one task may cost
-
-
-class ExecutorError(RuntimeError):
-    """The workers are gone, or cannot do what they are asked."""
 
 
 class WorkerLost(Exception):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from zofw.core import EvaluationError
 from zofw.problems import mean_value
-from zofw.run.answering import Answerer, Engine, Here
-from zofw.run.executor import ExecutorError, as_engine
+from zofw.run.answering import Answerer, Engine, ExecutorError, Here
 from zofw.run.logbook import Logbook
 from zofw.run.policy import Retry, as_policy
 from zofw.run.seeds import entropy_of
@@ -236,6 +235,8 @@ def drive(
         raise ValueError(f"timeout should be a positive number of seconds; got {timeout!r}.")
     engine: Engine | None = None
     if executor is not None:
+        from zofw.run.executor import as_engine
+
         engine = as_engine(executor, fun, timeout)
     elif not (logbook is None and timeout is None and policy == Retry(0)):
         engine = Here(fun, timeout)
