@@ -111,6 +111,8 @@ class _Steps:
             raise ValueError(
                 f"An atom of dimension {self.dim} cannot move a point of shape {np.shape(x)}; flatten the point first."
             )
+        if not 0.0 <= gamma <= 1.0:
+            raise ValueError(f"A step of size {gamma!r} leaves the set; step sizes lie in (0, 1].")
         if gamma == 1.0:
             return self.dense()
         out: Array = np.multiply(x, 1.0 - gamma, dtype=np.float64)

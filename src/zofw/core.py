@@ -66,13 +66,21 @@ class Batch:
         return self.indices[start:stop]
 
 
+def of_length(length: int, vector: Any, product: str) -> Array:
+    """The vector as floats, or a sentence about its shape."""
+    array = np.asarray(vector, dtype=float)
+    if array.shape != (length,):
+        raise ValueError(f"{product} needs a vector of shape ({length},); got {array.shape}.")
+    return array
+
+
 class Operator:
     """``U @ c``, ``U.T @ g`` and ``Z @ U`` for an implicit matrix that knows combine, project and product."""
 
     __array_ufunc__ = None
 
     def __matmul__(self: Directions, c: Any) -> Array:
-        return self.combine(np.asarray(c, dtype=float))
+        return self.combine(of_length(self.count, c, "U @ c"))
 
     def __rmatmul__(self: Directions, Z: Any) -> Array:
         return self.product(Z)
@@ -117,7 +125,7 @@ class Transposed:
     directions: Directions
 
     def __matmul__(self, g: Array) -> Array:
-        return self.directions.project(np.asarray(g, dtype=float))
+        return self.directions.project(of_length(self.directions.dim, g, "U.T @ g"))
 
 
 @runtime_checkable
@@ -180,7 +188,8 @@ class Query:
     paired: bool = False
 
     def __post_init__(self) -> None:
-        anchors = np.atleast_2d(np.asarray(self.anchors, dtype=float))
+        anchors = np.atleast_2d(np.asarray(self.anchors, dtype=float)).view()
+        anchors.setflags(write=False)
         object.__setattr__(self, "anchors", anchors)
         if (self.directions is None) != (self.stencil is Stencil.VALUE):
             raise ValueError(
@@ -273,12 +282,15 @@ class EvaluationError(ArithmeticError):
         self.query: int | None = None
         self.iteration: int | None = None
         self.seed: Any = None
+        self.paid: int | None = None
 
-    def locate(self, *, query: int, iteration: int, seed: Any) -> None:
+    def locate(self, *, query: int, iteration: int, seed: Any, paid: int) -> None:
         """Say where in the run it happened."""
-        self.query, self.iteration, self.seed = query, iteration, seed
+        self.query, self.iteration, self.seed, self.paid = query, iteration, seed, paid
+        reason = self.reason if self.reason.endswith((".", "!", "?")) else f"{self.reason}."
         self.args = (
-            f"{self.reason} It was query {query} of the run, in iteration {iteration}, with seed {seed}.",
+            f"{reason} It was query {query} of the run (the first is 0), in iteration {iteration}, after {paid} paid "
+            f"evaluations, with seed {seed}.",
         )
 
 

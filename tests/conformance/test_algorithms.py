@@ -8,9 +8,9 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import quadratic_sum, small_set
 
 import zofw
+from conftest import quadratic_sum, small_set
 from zofw.algorithms import as_algorithm
 from zofw.core import Task
 from zofw.problems import evaluate

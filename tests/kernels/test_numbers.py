@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from zofw import kernels
-from zofw.kernels import words
-from zofw.kernels import plain, threads
+from zofw.kernels import plain, threads, words
 from zofw.kernels.rows import Rows
 
 compiled = pytest.importorskip("zofw.kernels.compiled", reason="numba is not installed")

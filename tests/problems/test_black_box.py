@@ -81,9 +81,11 @@ def test_an_exception_is_chained(vectorized):
 
 
 def test_an_error_can_be_told_where_it_happened():
-    error = EvaluationError("It failed.")
-    error.locate(query=3, iteration=2, seed=1)
-    assert str(error) == "It failed. It was query 3 of the run, in iteration 2, with seed 1."
+    error = EvaluationError("It failed")
+    error.locate(query=3, iteration=2, seed=1, paid=70)
+    assert str(error) == (
+        "It failed. It was query 3 of the run (the first is 0), in iteration 2, after 70 paid evaluations, with seed 1."
+    )
 
 
 @pytest.mark.parametrize("shape", [(2, N + 1), (N, 2), (2,), (), (2, N, 1)])

@@ -60,7 +60,8 @@ def test_retry_is_bounded_and_the_error_can_be_repeated(tmp_path):
     f = Moody(lambda call: call > 30)
     path = tmp_path / "run.npz"
     with pytest.raises(
-        zofw.EvaluationError, match=r"query \d+ of the run, in iteration \d+, with seed \(3,\)"
+        zofw.EvaluationError,
+        match=r"query \d+ of the run .*in iteration \d+, after \d+ paid evaluations, with seed \(3,\)",
     ) as caught:
         solve(f, on_error=FAST, checkpoint=path)
     error = caught.value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from zofw.algorithms import settings
 from zofw.algorithms.acc_szofw import AccSZOFW
 from zofw.algorithms.acc_szofw_star import AccSZOFWStar
 from zofw.algorithms.accelerated_zscg import AcceleratedZSCG
@@ -35,10 +36,15 @@ def as_algorithm(method: Any, task: Task) -> tuple[Any, dict[str, str]]:
         method, reasons["method"] = choose(task)
     elif isinstance(method, str):
         method = methods[method]()
+    if isinstance(method, type):
+        raise TypeError(
+            f"method should be settings such as {method.__name__}(), and the class itself was given."
+        )
     if not all(callable(getattr(method, name, None)) for name in ("init", "step")):
         raise TypeError(
             f"method should be a registered name or a settings object with init and step; got {method!r}."
         )
+    method = settings.spelled_out(method)
     if hasattr(method, "resolve"):
         method, derived = method.resolve(task)
         reasons |= derived

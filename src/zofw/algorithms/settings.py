@@ -8,11 +8,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from zofw.core import Stencil
+from zofw.directions import laws
 from zofw.schedules import Schedule
 
 AUTO: Any = None  # a setting that ``resolve`` derives from the task
 
 A = TypeVar("A")
+
+TRIED = (
+    *range(100),
+    *(10**k for k in range(2, 10)),
+)  # iterations at which a schedule is looked at beforehand
 
 
 def whole(name: str, value: Any, least: int = 1) -> None:
@@ -35,7 +42,7 @@ def positive(name: str, value: Any) -> None:
 
 def step_sizes(schedule: Schedule) -> None:
     """Steps in (0, 1], tried at the start and far out: beyond 1 the iterate leaves the set."""
-    for t in (0, 1, 2, 10, 1000, 10**6):
+    for t in TRIED:
         gamma = schedule(t)
         if not 0.0 < gamma <= 1.0:
             raise ValueError(
@@ -45,8 +52,25 @@ def step_sizes(schedule: Schedule) -> None:
 
 def radii(schedule: Schedule) -> None:
     """Positive radii, tried at the start and far out."""
-    for t in (0, 1, 10**6):
+    for t in TRIED:
         positive(f"radius at t = {t}", schedule(t))
+
+
+def spelled_out(method: A) -> A:
+    """Names of laws and stencils ("rademacher", "forward") replaced by what they name; anything else is refused."""
+    changes: dict[str, Any] = {}
+    law, stencil = getattr(method, "law", None), getattr(method, "stencil", None)
+    if isinstance(law, str):
+        changes["law"] = laws[law]()
+    elif isinstance(law, type):
+        raise TypeError(
+            f"law should be an instance such as {law.__name__}(), and the class itself was given."
+        )
+    if isinstance(stencil, str):
+        choice("stencil", stencil, tuple(s.value for s in Stencil))
+        changes["stencil"] = Stencil(stencil)
+    settings: Any = method
+    return dataclasses.replace(settings, **changes) if changes else method
 
 
 def fill(algorithm: A, **derived: tuple[Any, str]) -> tuple[A, dict[str, str]]:

@@ -22,8 +22,10 @@ def new_key(rng: np.random.Generator) -> int:
 
 def at_least_one(count: int) -> None:
     """Every law needs a direction to draw."""
-    if count < 1:
-        raise ValueError(f"At least one direction is needed; directions={count} was asked for.")
+    if int(count) != count or count < 1:
+        raise ValueError(
+            f"At least one direction is needed, and a whole number of them; directions={count} was asked for."
+        )
 
 
 class IndependentColumns:

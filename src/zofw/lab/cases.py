@@ -196,19 +196,20 @@ def missing_files(case: Case) -> list[str]:
     return absent + [file.path for file in parts.files if find(file) is None]
 
 
-def optimum(case: Case, built: Built, path: Path) -> dict[str, Any]:
+def optimum(case: Case, built: Built, path: Path, starts: int = 16) -> dict[str, Any]:
     """The reference value of a case, computed once and kept in a file."""
     key = {
         "problem": case.problem,
         "data": case.data,
         "arguments": dict(case.arguments),
         "set": dict(case.set),
+        "starts": starts,
     }
     if path.is_file():
         kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if kept.get("key") == key:
             return kept
-    found = reference(built.problem, built.set)
+    found = reference(built.problem, built.set, starts=starts)
     kept = {
         "key": key,
         "value": found.value,

@@ -33,7 +33,9 @@ def plain_table(title: str | None, *heads: str, left: int = 1) -> Table:
     """A table whose first columns are words and the rest numbers."""
     table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for k, head in enumerate(heads):
-        table.add_column(head, justify="left" if k < left else "right", overflow="fold")
+        table.add_column(
+            head, justify="left" if k < left else "right", overflow="fold", no_wrap=k == 0 and left == 1
+        )
     return table
 
 

@@ -1,4 +1,4 @@
-"""Queries of one iteration against n and d, measured: every method runs against an oracle that answers zeros.
+"""Queries of one iteration against n and d, measured: every method runs against an oracle that answers noise.
 
 The price of a query is known before it is answered, so nothing is evaluated and the counts are exact. Exponents are fitted
 by least squares on logarithms, over n at a fixed d and over d at a fixed n.
@@ -42,13 +42,13 @@ def measure_costs(
         rng=seed,
         diagnose=0,
     )
-    costs: list[int] = []
+    costs, rng = list[int](), np.random.default_rng(seed)
     session.observers.append(lambda session: costs.append(session.nfev))
     with np.errstate(all="ignore"):
         while (query := session.ask()) is not None:
-            shape = len(query.anchors), query.width
-            spread = np.zeros((len(query.anchors), query.count)) if query.variance else None
-            session.tell(query, Answer(np.zeros(shape), spread))
+            values = rng.standard_normal((len(query.anchors), query.width))
+            spread = np.ones((len(query.anchors), query.count)) if query.variance else None
+            session.tell(query, Answer(values, spread))
     each = np.diff(costs, prepend=0)
     return int(each.max()), float(each[1:].mean())
 

@@ -91,7 +91,9 @@ def _optima(
     watcher.stage("reference values", len(cases))
     with one_thread():
         found = [
-            attempt_optimum(case, experiment.folder, str(out / case.name / "reference.json"))
+            attempt_optimum(
+                case, experiment.folder, str(out / case.name / "reference.json"), experiment.starts
+            )
             for case in cases
         ]
     return [value for value in found if isinstance(value, str)]

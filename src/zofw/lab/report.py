@@ -106,7 +106,7 @@ def protocol(summary: dict[str, Any]) -> list[str]:
     """How the numbers were made, in sentences."""
     if summary["kind"] == "costs":
         return [
-            "Every method runs its iterations against an oracle that answers zeros: the price of a query is known before "
+            "Every method runs its iterations against an oracle that answers noise: the price of a query is known before "
             "it is answered, so these counts are exact.",
             f"Counts are at n = {summary['plan']['base_n']:,} and d = {summary['plan']['base_d']:,}; powers of n are fitted over "
             f"n = {summary['plan']['n']} at that d, powers of d over d = {summary['plan']['d']} at that n, T = "

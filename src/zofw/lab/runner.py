@@ -294,10 +294,10 @@ def _attempt_in_worker(unit: Unit) -> Outcome:
     return attempt(unit, _send)
 
 
-def attempt_optimum(case: Case, folder: str, path: str) -> dict[str, Any] | str:
+def attempt_optimum(case: Case, folder: str, path: str, starts: int) -> dict[str, Any] | str:
     """The reference value of a case, or a sentence."""
     try:
-        return optimum(case, built(case, folder), Path(path))
+        return optimum(case, built(case, folder), Path(path), starts)
     except MISTAKES as error:
         return f"{case.name}: {error}"
 

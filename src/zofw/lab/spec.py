@@ -122,6 +122,7 @@ class Experiment:
     tuning: Tuning | None
     diagnose: int
     max_time: float
+    starts: int  # of the reference value, where the problem is not convex
     others: bool
     claims: tuple[Claim, ...]
     costs: Mapping[str, Any]
@@ -213,6 +214,7 @@ def parse(text: str, profile: str | None = None, *, where: str = "the text", fol
         tuning=_tuning(top, chosen),
         diagnose=_either(chosen, top, "diagnose", 20),
         max_time=_either(chosen, top, "max_time", math.inf),
+        starts=_either(chosen, top, "starts", 16),
         others=_either(chosen, top, "others", False),
         claims=_claims(top),
         costs=chosen.take("costs", dict, {}),

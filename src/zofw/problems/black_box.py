@@ -67,7 +67,15 @@ class BlackBox:
 
     def values(self, points: Array, components: Indices) -> Array:
         if self.vectorized:
-            return np.asarray(self._call(points[0], None, points, components))
+            table = self._call(points[0], None, points, components)
+            try:
+                return np.asarray(table)
+            except ValueError as error:
+                raise EvaluationError(
+                    f"The objective should return an array of shape ({len(points)}, {len(components)}); what it returned "
+                    f"is no array: {error}.",
+                    point=points[0],
+                ) from error
         table = np.empty((len(points), len(components)))
         for row, x in enumerate(points):
             for column, i in enumerate(components):

@@ -263,7 +263,9 @@ def drive(
             session.stop(Status.INTERRUPTED)
         except (EvaluationError, ExecutorError) as error:
             if isinstance(error, EvaluationError):
-                error.locate(query=session.number, iteration=session.nit, seed=session.entropy)
+                error.locate(
+                    query=session.number, iteration=session.nit, seed=session.entropy, paid=session.nfev
+                )
             if logbook is not None:
                 logbook.save(session)
                 error.add_note(

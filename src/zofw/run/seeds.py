@@ -9,13 +9,14 @@ import numpy as np
 
 
 def entropy_of(rng: Any) -> tuple[int, ...]:
-    """The integers behind a seed, a ``SeedSequence``, a ``Generator`` (which is drawn from) or None."""
-    if isinstance(rng, np.random.Generator):
-        return tuple(int(word) for word in rng.integers(1 << 32, size=4))
+    """The integers behind a seed, a ``SeedSequence``, a ``Generator`` or ``BitGenerator`` (drawn from) or None."""
+    if isinstance(rng, (np.random.Generator, np.random.BitGenerator)):
+        return tuple(int(word) for word in np.random.default_rng(rng).integers(1 << 32, size=4))
+    if isinstance(rng, np.random.SeedSequence) and rng.spawn_key:
+        return tuple(int(word) for word in rng.generate_state(4))
     sequence = rng if isinstance(rng, np.random.SeedSequence) else np.random.SeedSequence(rng)
-    entropy = sequence.entropy
-    words = entropy if isinstance(entropy, Sequence) else [entropy]
-    return (*(int(word) for word in words if word is not None), *(int(key) for key in sequence.spawn_key))
+    words = np.atleast_1d(np.asarray(sequence.entropy, dtype=object))
+    return tuple(int(word) for word in words)
 
 
 def generator(entropy: Sequence[int], iteration: int, redraws: int = 0) -> np.random.Generator:

@@ -21,7 +21,7 @@ from zofw.run.answers import check_answer
 from zofw.run.checkpoint import resume, save
 from zofw.run.clock import Clock
 from zofw.run.inside import keep_inside
-from zofw.run.limits import check_limits
+from zofw.run.limits import BudgetError, check_limits, check_sizes
 from zofw.run.seeds import entropy_of, generator
 from zofw.run.status import Status
 from zofw.run.trace import Trace
@@ -37,17 +37,6 @@ NEAR_THE_END = 4  # rehearse an iteration when fewer than this many of the deare
 FAILED = "failed"  # the line of the ledger for what was paid and brought no answer
 
 Observer = Callable[["Session"], None]
-
-
-class BudgetError(ValueError):
-    """The budget cannot pay for one iteration; ``least`` is what it takes."""
-
-    def __init__(self, budget: int, least: int, method: str) -> None:
-        super().__init__(
-            f"A budget of {budget} queries was given; one iteration of {method} takes {least}. Give at least {least}, or "
-            "choose a smaller batch or fewer directions."
-        )
-        self.least = least
 
 
 class Session:
@@ -68,7 +57,7 @@ class Session:
     rng
         Seed, ``SeedSequence``, ``Generator`` or None, as in SPEC 7.
     max_iter, max_lmo, max_time
-        Limits on iterations, LMO calls and seconds (of queries and computation, not of diagnosis).
+        Looked at between iterations: limits on iterations, LMO calls and seconds (of queries and computation, not of diagnosis).
     gap_tol
         Stop when the method's estimate of the Frank-Wolfe gap is at most this.
     inside
@@ -117,6 +106,7 @@ class Session:
         self.limits = check_limits(limits)
         self.set = as_set(set)
         self.set.check_dim(dim)
+        check_sizes(n=n, dim=dim, gap_tol=gap_tol, diagnose=diagnose)
         self.gap_tol = gap_tol
         self.inside = inside
         self.diagnose = diagnose
@@ -138,7 +128,12 @@ class Session:
             raise ValueError(
                 "Nothing would ever stop this run: give a budget, or max_iter, max_lmo or max_time."
             )
-        if getattr(self.algorithm, "first_order", False) and gradient is None:
+        first_order = getattr(self.algorithm, "first_order", False)
+        if first_order and all(self.limits[name] is None for name in ("max_iter", "max_lmo", "max_time")):
+            raise ValueError(
+                f"{self.algorithm.name} asks no queries, so no budget ends it: give max_iter, max_lmo or max_time."
+            )
+        if first_order and gradient is None:
             raise ValueError(
                 f"{self.algorithm.name} is a first-order reference method and needs a problem with a gradient."
             )
@@ -185,8 +180,10 @@ class Session:
 
     @property
     def x(self) -> Array:
-        """The current iterate."""
-        return np.asarray(self.state.x)
+        """The current iterate, read-only."""
+        x = np.asarray(self.state.x).view()
+        x.setflags(write=False)
+        return x
 
     @property
     def nfev(self) -> int:

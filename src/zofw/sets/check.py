@@ -50,6 +50,9 @@ class Report:
     dim: int
     findings: tuple[Finding, ...]
 
+    def __bool__(self) -> bool:
+        return self.ok
+
     @property
     def ok(self) -> bool:
         """Whether no law was broken."""

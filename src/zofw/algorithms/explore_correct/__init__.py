@@ -34,15 +34,15 @@ import numpy as np
 from zofw.algorithms import settings
 from zofw.algorithms.explore_correct.belief import Belief
 from zofw.algorithms.explore_correct.correct import correct, may_be_quick, price, screen
-from zofw.algorithms.explore_correct.explore import Proposal, explore, is_exact, propose, sweep
+from zofw.algorithms.explore_correct.explore import explore, is_exact, propose, sweep
 from zofw.algorithms.explore_correct.noise import probe
-from zofw.algorithms.explore_correct.state import Action, Radii, State
+from zofw.algorithms.explore_correct.state import Action, Proposal, Radii, State
 from zofw.algorithms.registry import methods
 from zofw.atoms import Dense
 from zofw.core import Array, Info, OutOfBudget, Step, Task
 
 LEAST_EXPLORATION = 50.0  # queries
-UNSEEN = 1e-15  # a relative decrease that rounding hides
+MOST_IDLE = 3  # iterations in a row that found nothing worth asking
 
 
 @methods.register("explore-correct")
@@ -78,20 +78,38 @@ class ExploreCorrect:
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         if state.finished:
             raise OutOfBudget
-        info: Info = {}
-        radii = state.radii
+        radii, proposal, before = state.radii, state.proposal, state.used
         if radii is None:
             state = yield from probe(task, state, rng)
-        elif not math.isfinite(state.belief.variance):
+            return replace(state, t=state.t + 1), {}
+        if proposal is None:
             state = yield from self._begin(task, state, radii, rng)
+        elif not math.isfinite(state.decrease):
+            state = yield from self._first_correction(task, state, radii, rng, proposal)
         else:
-            proposal = propose(task, state, rng)
-            info = {"gap": proposal.gap, "gap_error": proposal.gap_error}
-            info["certified"] = proposal.gap + 2 * proposal.gap_error
-            if self._nothing_left(state, proposal):
-                return replace(state, t=state.t + 1), info | {"converged": 1.0}
             state = yield from self._act(task, state, radii, rng, proposal)
-        return replace(state, t=state.t + 1), info | {"atoms": len(state.atoms), "batch": state.batch}
+        proposal = propose(task, state, rng)
+        info: Info = {
+            "gap": proposal.gap,
+            "gap_error": proposal.gap_error,
+            "certified": proposal.gap + 2 * proposal.gap_error,
+            "atoms": len(state.atoms),
+            "batch": state.batch,
+        }
+        idle = state.idle + 1 if state.used == before else 0
+        if self._nothing_left(state, proposal) or idle == MOST_IDLE:
+            info["converged"] = 1.0
+        return replace(state, t=state.t + 1, proposal=proposal, idle=idle), info
+
+    @staticmethod
+    def _first_correction(
+        task: Task, state: State, radii: Radii, rng: np.random.Generator, proposal: Proposal
+    ) -> Action:
+        cost = price(state, len(proposal.candidates), False)
+        size = int(min(state.batch, state.remaining(task) / cost))
+        if size < 1:
+            raise OutOfBudget
+        return (yield from correct(task, replace(state, batch=size), radii, rng, proposal.candidates, False))
 
     def _begin(self, task: Task, state: State, radii: Radii, rng: np.random.Generator) -> Action:
         whole = task.n * (task.dim + 1)
@@ -103,8 +121,7 @@ class ExploreCorrect:
     @staticmethod
     def _nothing_left(state: State, proposal: Proposal) -> bool:
         """A swept gradient, a whole model, and no decrease in sight that values could show."""
-        unseen = UNSEEN * max(abs(state.value), 1e-300)
-        quiet = max(proposal.improvement, proposal.promise, state.decrease, state.noise) <= unseen
+        quiet = max(proposal.improvement, proposal.promise, state.decrease, state.noise) <= state.unseen
         return quiet and not state.noisy and state.quicks == 0 and is_exact(state)
 
     def _act(
@@ -117,7 +134,10 @@ class ExploreCorrect:
             held / 2, LEAST_EXPLORATION
         )  # half as much again removes a third of the improvement
         per_explore = proposal.improvement / 3 / exploration
-        per_sweep = 0.0 if radii.noisy or whole > left else proposal.improvement / whole
+        pointless = (
+            radii.noisy or whole > left or is_exact(state)
+        )  # a second sweep at one point shows nothing new
+        per_sweep = 0.0 if pointless else proposal.improvement / whole
         candidates, promise = proposal.candidates, proposal.promise
         limit = math.inf if radii.noisy else task.n
         batch = state.batch if state.decrease > 2 * state.noise else min(limit, 2 * state.batch)
@@ -127,20 +147,17 @@ class ExploreCorrect:
         batch = state.batch if quick else batch
         cost = price(state, len(candidates), quick)
         per_correct = gain / (cost * batch)
-        if max(proposal.improvement, gain) <= UNSEEN * max(abs(state.value), 1e-300) and not radii.noisy:
+        if max(proposal.improvement, gain) <= state.unseen and not radii.noisy:
             if state.quicks:
                 return (yield from correct(task, state, radii, rng, (), False))
-            if whole <= left and 4 * held >= whole:
+            if not pointless and 4 * held >= whole:
                 return (yield from sweep(task, state, radii))
             return (yield from explore(task, state, radii, rng, min(exploration, left)))
         on_credit = bool(candidates) and cost * state.batch <= state.credit
         if per_correct >= max(per_explore, per_sweep) or on_credit:
             size = batch if per_correct >= max(per_explore, per_sweep) else state.batch
-            size = int(min(size, left / cost))
-            if size < 1:
-                raise OutOfBudget
-            state = replace(state, batch=size, credit=0.0)
-            if candidates and own < gain / 2 and state.settled and not quick:
+            state = replace(state, batch=self._affordable(task, state, cost, size), credit=0.0)
+            if candidates and own < gain / 2 and state.settled and not quick and not is_exact(state):
                 state, candidates = yield from screen(task, state, radii, rng, candidates)
                 if not candidates:
                     return state
@@ -148,6 +165,14 @@ class ExploreCorrect:
         if per_sweep >= per_explore:
             return (yield from sweep(task, state, radii))
         return (yield from explore(task, state, radii, rng, min(exploration, left)))
+
+    @staticmethod
+    def _affordable(task: Task, state: State, cost: int, wanted: float) -> int:
+        """The batch that is wanted, or the last one; never a smaller, which would undo what that has gained."""
+        for size in (int(wanted), state.batch):
+            if size * cost <= state.remaining(task):
+                return size
+        raise OutOfBudget
 
     @staticmethod
     def _gain_of_batch(task: Task, state: State, batch: float) -> float:

@@ -97,7 +97,7 @@ class Belief:
             return replace(self, g=measured, variance=noise)
         innovation = measured - self.g
         prior = max(self.variance, float(innovation @ innovation) / len(measured) - own)
-        gain = prior / (prior + noise)
+        gain = prior / (prior + noise) if prior > 0 else 0.0
         return replace(self, g=self.g + gain * self.complement()(innovation), variance=(1 - gain) * prior)
 
     def agree(self, directions: Any, slopes: Array, variances: Array) -> Belief:

@@ -11,9 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from zofw.algorithms.explore_correct.belief import Known, offsets, squares
-from zofw.algorithms.explore_correct.explore import Candidate
 from zofw.algorithms.explore_correct.quadratic import simplex_step
-from zofw.algorithms.explore_correct.state import Action, Model, Radii, State
+from zofw.algorithms.explore_correct.state import Action, Candidate, Model, Radii, State
 from zofw.atoms import Atom, Dense
 from zofw.core import Answer, Array, Batch, Indices, OutOfBudget, Purpose, Query, Stencil, Task
 from zofw.differences import base_values, slopes
@@ -135,7 +134,7 @@ def correct(
     """
     atoms = (*state.atoms, *(c.atom for c in candidates))
     if len(atoms) == 1:
-        return replace(state, credit=0.0, decrease=0.0, noise=0.0, settled=True)
+        return replace(state, credit=0.0, decrease=0.0, noise=0.0, settled=True, quicks=0, unchecked=0.0)
     w = np.concatenate([state.weights, np.zeros(len(candidates))])
     got = yield from measure(task, state, radii, rng, atoms, quick)
     D, c, H, v, m = got.D, got.c, got.H, got.v, len(got.batch)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from zofw.algorithms.explore_correct.belief import Belief, offsets
-from zofw.algorithms.explore_correct.state import Action, Radii, State
+from zofw.algorithms.explore_correct.state import Action, Candidate, Proposal, Radii, State
 from zofw.atoms import Atom
 from zofw.core import OutOfBudget, Purpose, Query, Stencil, Task
 from zofw.differences import slopes
@@ -94,28 +94,6 @@ def is_exact(state: State) -> bool:
     return state.belief.variance <= 1e4 * EXACT * float(g @ g) / len(g)
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """An atom and the decrease it promises."""
-
-    atom: Atom
-    promise: float
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """Atoms worth trying, the expected improvement of knowing the gradient, and the gap with its standard error."""
-
-    candidates: tuple[Candidate, ...]
-    improvement: float
-    gap: float
-    gap_error: float
-
-    @property
-    def promise(self) -> float:
-        return max((c.promise for c in self.candidates), default=0.0)
-
-
 def propose(task: Task, state: State, rng: np.random.Generator) -> Proposal:
     """Ask the LMO about g and about draws of the belief (Thompson sampling).
 
@@ -166,4 +144,4 @@ def _gain(state: State, slope: float) -> float:
     return min(slope * slope / (2 * state.bend), slope)
 
 
-__all__ = ["Candidate", "Proposal", "explore", "is_exact", "propose", "sweep"]
+__all__ = ["explore", "is_exact", "propose", "sweep"]

@@ -12,6 +12,8 @@ from zofw.algorithms.explore_correct.belief import Belief
 from zofw.atoms import Atom
 from zofw.core import Answer, Array, Batch, Query, Task
 
+UNSEEN = 1e-15  # relative to the values
+
 
 @dataclass(frozen=True)
 class Radii:
@@ -44,6 +46,28 @@ class Model:
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """An atom and the decrease it promises."""
+
+    atom: Atom
+    promise: float
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Atoms worth trying, the expected improvement of knowing the gradient, and the gap with its standard error."""
+
+    candidates: tuple[Candidate, ...]
+    improvement: float
+    gap: float
+    gap_error: float
+
+    @property
+    def promise(self) -> float:
+        return max((c.promise for c in self.candidates), default=0.0)
+
+
+@dataclass(frozen=True)
 class State:
     """The iterate as a convex combination of atoms, the belief about its gradient, and what was learned about costs."""
 
@@ -72,11 +96,18 @@ class State:
     model: Model | None = None
     quicks: int = 0  # corrections since the model was last measured whole
     unchecked: float = 0.0  # decrease that those promised
+    proposal: Proposal | None = None  # what the LMO says about the belief at this x
+    idle: int = 0  # iterations in a row that asked nothing
     finished: bool = False  # the budget has run out
 
     def remaining(self, task: Task) -> float:
         """Queries left."""
         return math.inf if task.budget is None else task.budget - self.used
+
+    @property
+    def unseen(self) -> float:
+        """A decrease that rounding hides."""
+        return UNSEEN * max(abs(self.value), self.probe.largest)
 
     @property
     def noisy(self) -> bool:
