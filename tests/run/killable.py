@@ -75,19 +75,19 @@ def child(method: str, checkpoint: Path, paid: Path, delay: float) -> int:
     return process
 
 
-def kill_until_done(method: str, folder: Path, kills: int, rng: np.random.Generator) -> dict[str, object]:
-    """Start the run again and again, SIGKILL it at random instants ``kills`` times, then let it end."""
-    whole = run(method, None, problem())
-    checkpoint, paid = folder / f"{method}.npz", folder / f"{method}.paid"
-    delay, hit = 5e-4, 0
-    duration = 0.06 + 1.2 * delay * whole.nfev / max(1, kills // 2)
-    for _ in range(kills):
+def kill_until_done(method: str, checkpoint: Path, most: int, rng: np.random.Generator) -> dict[str, object]:
+    """Start one run again and again, SIGKILL it at random instants, ``most`` times at most, until it ends."""
+    whole, paid = run(method, None, problem()), checkpoint.with_suffix(".paid")
+    delay, hit, code = 5e-4, 0, -signal.SIGKILL
+    duration = 0.05 + delay * whole.nfev / 3
+    while code == -signal.SIGKILL:
         logbook.CHECKPOINT_SECONDS = float(rng.choice([0.0, 0.02, 10.0]))
         process = child(method, checkpoint, paid, delay)
-        time.sleep(rng.uniform(0.0, duration))
-        os.kill(process, signal.SIGKILL)
-        hit += os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
-    _, status = os.waitpid(child(method, checkpoint, paid, 0.0), 0)
+        if hit < most:
+            time.sleep(rng.uniform(0.0, duration))
+            os.kill(process, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        hit += code == -signal.SIGKILL
     result = zofw.Result.load(f"{checkpoint}.result")
     same = {
         name: getattr(result, name) == getattr(whole, name)
@@ -95,14 +95,22 @@ def kill_until_done(method: str, folder: Path, kills: int, rng: np.random.Genera
     }
     return {
         "method": method,
-        "exit": os.waitstatus_to_exitcode(status),
+        "exit": code,
         "hit": int(hit),
         "differs": [name for name, equal in same.items() if not equal],
         "x": bool(np.array_equal(result.x, whole.x)),
         "nfev": whole.nfev,
         "paid": paid.stat().st_size if paid.exists() else 0,
-        "left": sorted(path.name for path in folder.iterdir() if path.name.startswith(".")),
+        "left": sorted(path.name for path in checkpoint.parent.iterdir() if path.name.startswith(".")),
     }
+
+
+def kill_often(method: str, folder: Path, kills: int, rng: np.random.Generator) -> list[dict[str, object]]:
+    """As many runs as it takes to kill ``kills`` times."""
+    reports: list[dict[str, object]] = []
+    while (left := kills - sum(int(str(report["hit"])) for report in reports)) > 0:
+        reports.append(kill_until_done(method, folder / f"{method}-{len(reports)}.npz", left, rng))
+    return reports
 
 
 if __name__ == "__main__":
@@ -113,5 +121,5 @@ if __name__ == "__main__":
         sys.exit(0 if result.success else 3)
     folder, kills = Path(sys.argv[2]), int(sys.argv[3])
     generator = np.random.default_rng(int(sys.argv[4]))
-    report = [kill_until_done(method, folder, kills, generator) for method in sys.argv[5:]]
-    sys.stdout.write(json.dumps(report))
+    reports = [report for method in sys.argv[5:] for report in kill_often(method, folder, kills, generator)]
+    sys.stdout.write(json.dumps(reports))

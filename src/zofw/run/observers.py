@@ -53,15 +53,15 @@ class Progress:
         if total is None:
             total, unit = session.limits["max_iter"], "it"
         self._counts_queries = unit == "query"
-        hidden = not (sys.stderr.isatty() if shown is None else shown)
-        self._bar = tqdm(
-            total=total, unit=unit, unit_scale=True, disable=hidden, desc=session.algorithm.name, leave=False
-        )
+        self._bar: Any = None
+        if sys.stderr.isatty() if shown is None else shown:  # a bar takes a lock shared with forked processes
+            name = session.algorithm.name
+            self._bar = tqdm(total=total, unit=unit, unit_scale=True, desc=name, leave=False)
         self._drawn = time.monotonic()
 
     def __call__(self, session: Session) -> None:
         now = time.monotonic()
-        if self._bar.disable or now - self._drawn < self.EVERY:
+        if self._bar is None or now - self._drawn < self.EVERY:
             return
         self._drawn = now
         self._bar.n = session.nfev if self._counts_queries else session.nit
@@ -72,4 +72,5 @@ class Progress:
         self._bar.refresh()
 
     def close(self) -> None:
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
