@@ -26,7 +26,7 @@ from types import ModuleType
 
 from zofw.kernels import plain
 
-__all__ = ["CHOICES", "load", "numbers", "plain"]
+__all__ = ["CHOICES", "load", "numbers", "plain", "prepare"]
 
 CHOICES = ("auto", "numba", "numpy")
 PATIENCE = 1 << 22  # entries drawn by plain code before numba is worth its half second of import
@@ -59,6 +59,13 @@ def load(name: str) -> ModuleType:
     module = importlib.import_module(path)
     logger.info("Kernels %s ready after %.1f s.", name, time.perf_counter() - begin)
     return module
+
+
+def prepare() -> None:
+    """Load every compiled module now, where numba is installed and wanted, so that no timed run waits for it."""
+    if choice() != "numpy" and importlib.util.find_spec("numba") is not None:
+        for name in ("compiled", "compiled_losses", "compiled_stencils"):
+            load(name)
 
 
 def wanted(entries: int) -> bool:

@@ -15,6 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from zofw import kernels
 from zofw.core import Array, EvaluationError, Task
 from zofw.data import DataError
 from zofw.lab.cases import Built, build_case, optimum
@@ -271,6 +272,7 @@ _messages: Any = None
 def _begin(messages: Any) -> None:
     global _messages
     _messages = messages
+    kernels.prepare()
 
 
 def _send(progress: Progress) -> None:
@@ -350,6 +352,7 @@ def run_all(
         else:
             waiting.append(unit)
     if waiting:
+        kernels.prepare()  # compiled here once, read from the disk by the workers
         context = get_context("spawn")
         with one_thread(), context.Manager() as manager:
             messages = manager.Queue()
