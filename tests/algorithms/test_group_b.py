@@ -445,3 +445,37 @@ def test_bad_step_rules_are_refused(method: Any, sentence: str) -> None:
 def test_sahu_kar_refuses_n0_outside_its_range() -> None:
     with pytest.raises(ValueError, match=r"n0 should lie in \[1, sqrt\(n\)/6\] = \[1, 5\]; got 6"):
         SahuKar.paper(900, 10, 0.01, 6)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: zofw.ZSFWDVR.convex(
+            9, 2.0, batch_size=3, directions=2, refresh_probability=0.5, iterations=9, L=0.0, L_hat=0.0
+        ),
+        lambda: zofw.ZSFWDVR.nonconvex(
+            9, 2.0, batch_size=3, directions=2, refresh_probability=0.5, iterations=0
+        ),
+        lambda: zofw.AccSZOFW.paper(9, 0),
+        lambda: zofw.FZFW.paper(7, 9, 2.0, 0),
+        lambda: zofw.ZOSVRG.paper(9, 0.0, 10),
+        lambda: zofw.SPSA.paper(0, 1.0, 1.0),
+        lambda: zofw.ZSCG.paper(9, 0, convex=True),
+    ],
+)
+def test_constants_of_a_paper_are_positive(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="should be a positive number"):
+        wrong()
+
+
+def test_names_stand_for_laws_and_stencils() -> None:
+    task = Task(zofw.L1Ball(1.0), 9, N)
+    settings, _ = as_algorithm(zofw.ZOSFW(law="rademacher", stencil="central"), task)  # type: ignore[arg-type]
+    assert settings.law == zofw.Rademacher() and settings.stencil is zofw.Stencil.CENTRAL
+    with pytest.raises(KeyError, match="did you mean"):
+        as_algorithm(zofw.ZOSFW(law="rademacherr"), task)  # type: ignore[arg-type]
+    for wrong in (zofw.ZOSFW, zofw.ZOSFW(law=zofw.Gaussian)):  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="the class itself was given"):
+            as_algorithm(wrong, task)
+    with pytest.raises(ValueError, match="step_rule should be"):
+        as_algorithm(FrankWolfe(step_rule="foo"), Task(zofw.L1Ball(1.0), 9, N, gradient=lambda x: x))  # type: ignore[arg-type]

@@ -277,3 +277,41 @@ def test_stencils_answer_what_they_say():
     ):
         with pytest.raises(ValueError):
             wrong()
+
+
+def test_spawned_seeds_are_runs_of_their_own():
+    f, ball = quadratic_sum(), zofw.L1Ball(1.0)
+    parent = np.random.SeedSequence(9)
+    child = parent.spawn(1)[0]
+    runs = [
+        zofw.minimize(f, ball, method="zo-sfw", budget=500, rng=rng).x
+        for rng in (9, child, child.spawn(1)[0], np.random.PCG64(9), np.array([9, 4]))
+    ]
+    for i, one in enumerate(runs):
+        for other in runs[:i]:
+            assert not np.array_equal(one, other)
+
+
+def test_a_run_cannot_be_spoilt_from_outside():
+    f = quadratic_sum()
+    session = zofw.Session(zofw.L1Ball(1.0), dim=f.dim, n=f.n, method="zsfw-dvr", budget=900, rng=0)
+    for array in (session.x, session.ask().anchors):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 9.0
+
+
+def test_a_step_beyond_the_set_is_refused_whenever_it_comes():
+    f = quadratic_sum()
+    for schedule in (lambda t: 2.0 if t == 7 else 0.5, lambda t: 2.0 if t == 123 else 0.5, lambda t: -1.0):
+        with pytest.raises(ValueError, match=r"\(0, 1\]"):
+            zofw.minimize(f, zofw.L1Ball(1.0), method=zofw.ZOSFW(step_size=schedule), max_iter=200, rng=0)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"gap_tol": -1.0}, {"gap_tol": math.nan}, {"diagnose": -1}, {"budget": True}]
+)
+def test_more_that_is_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        zofw.minimize(quadratic_sum(), zofw.L1Ball(1.0), method="zo-fw", **({"budget": 100} | wrong))
+    with pytest.raises(ValueError, match="n should be a whole number"):
+        zofw.Session(zofw.L1Ball(1.0), dim=3, n=0, budget=10)

@@ -136,6 +136,7 @@ class AccSZOFW:
         With n, the finite sum: b_2 = q = ⌈√n⌉. Without, the stochastic case: b_1 = T (CooGE) or ⌈T/d⌉ (UniGE) and
         b_2 = q = ⌈√T⌉. Any of them may be given instead.
         """
+        settings.constants(dim=dim, iterations=iterations)
         T, root = iterations, math.ceil(math.sqrt(iterations if n is None else n))
         first = T if estimator == "cooge" else math.ceil(T / dim)
         sizes = {"batch_size": root, "epoch": root, "epoch_batch": first if n is None else None}

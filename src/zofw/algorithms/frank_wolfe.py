@@ -139,6 +139,10 @@ class FrankWolfe:
 
     def check(self, task: Task) -> None:
         settings.choice("variant", self.variant, ("vanilla", "away", "pairwise"))
+        if not hasattr(self.step_rule, "check"):
+            raise ValueError(
+                f"step_rule should be OpenLoop(), ShortStep(L) or LineSearch(); got {self.step_rule!r}."
+            )
         self.step_rule.check()
         _gradient(task)
 

@@ -68,6 +68,7 @@ class FZFW:
     @classmethod
     def paper(cls, n: int, dim: int, diameter: float, iterations: int, **other: Any) -> FZFW:
         """Theorem 1 for K iterations: q = |S| = √n, γ = 1/(D√K), μ = 1/√(dK)."""
+        settings.constants(n=n, dim=dim, diameter=diameter, iterations=iterations)
         root, gamma = math.ceil(math.sqrt(n)), 1 / (diameter * math.sqrt(iterations))
         return cls(root, root, Constant(min(1.0, gamma)), 1 / math.sqrt(dim * iterations), **other)
 

@@ -40,6 +40,12 @@ def positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} should be a positive number; got {value!r}.")
 
 
+def constants(**values: Any) -> None:
+    """The constants of a paper's schedules, all positive numbers."""
+    for name, value in values.items():
+        positive(name, value)
+
+
 def step_sizes(schedule: Schedule) -> None:
     """Steps in (0, 1], tried at the start and far out: beyond 1 the iterate leaves the set."""
     for t in TRIED:

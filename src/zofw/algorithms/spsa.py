@@ -72,6 +72,7 @@ class SPSA:
     @classmethod
     def paper(cls, iterations: int, a: float, c: float, **other: Any) -> SPSA:
         """a_k = a/(A + k + 1)^0.602 with A = T/10, c_k = c/(k + 1)^0.101; a and c are the user's."""
+        settings.constants(iterations=iterations, a=a, c=c)
         return cls(step_size=Power(a, 0.1 * iterations + 1, 0.602), radius=Power(c, 1.0, 0.101), **other)
 
     def resolve(self, task: Task) -> tuple[SPSA, dict[str, str]]:

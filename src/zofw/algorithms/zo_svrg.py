@@ -89,6 +89,7 @@ class ZOSVRG:
         **other: Any,
     ) -> ZOSVRG:
         """η = ρ/(Ld), m = ⌈d/(31ρ)⌉, and μ = 1/√(dT) on the unit sphere, that is 1/(d√T) along the law's columns."""
+        settings.constants(dim=dim, L=L, iterations=iterations, rho=rho)
         m, mu = math.ceil(dim / (31 * rho)), 1 / (dim * math.sqrt(iterations))
         return cls(batch_size, directions, m, rho / (L * dim), mu, **other)
 
@@ -97,6 +98,7 @@ class ZOSVRG:
         cls, dim: int, L: float, iterations: int, *, rho: float = 1.0, batch_size: int = 1, **other: Any
     ) -> ZOSVRG:
         """ZO-SVRG-Coord: the same constants, μ = 1/√(dT), with central differences along all coordinates."""
+        settings.constants(dim=dim, L=L, iterations=iterations, rho=rho)
         m, mu = math.ceil(dim / (31 * rho)), 1 / math.sqrt(dim * iterations)
         return cls(batch_size, dim, m, rho / (L * dim), mu, Coordinate(), Stencil.CENTRAL, **other)
 

@@ -88,6 +88,7 @@ class ZSCG:
         Convex: α_k = 6/(k + 5), ν = √(2B/(N²(d + 3)³)), m = 2B(d + 5)N². Non-convex: α = 1/√N,
         ν = √(2B/(N(d + 3)³)), m = 2B(d + 5)N.
         """
+        settings.constants(dim=dim, iterations=iterations, B=B)
         M = iterations**2 if convex else iterations
         chosen: dict[str, Any] = {
             "batch_size": math.ceil(2 * B * (dim + 5) * M),

@@ -127,6 +127,7 @@ class ZSFWDVR:
         replaces smaller values. Where the recursion of g wants μ_{t+1} ≤ c γ_t, μ_{t+1} = c γ_{t+1} serves, for γ never
         grows.
         """
+        settings.constants(diameter=diameter, iterations=iterations, L=L, L_hat=L_hat, batch_size=batch_size)
         p, b, S, T, D = refresh_probability, directions, batch_size, iterations, dim + directions + 1
         first = p * b / (8 * D)
         gamma = Constant(first) if first * T <= 1.0 else Stich(first, math.ceil(T / 2))
@@ -149,6 +150,7 @@ class ZSFWDVR:
 
         The μ of the paper's Lemma on the variance is another one; its proof uses this.
         """
+        settings.constants(diameter=diameter, iterations=iterations, batch_size=batch_size)
         p, S, T = refresh_probability, batch_size, iterations
         mu = max(least_radius, diameter * math.sqrt(p / (S * (dim + 6) ** 3 * T)))
         return cls(S, directions, p, Constant(1 / math.sqrt(T)), mu, initial="paper")

@@ -271,6 +271,7 @@ def samples(owner: str, Z: Any, y: ArrayLike) -> tuple[Any, Array]:
             raise ValueError(f"{owner} needs finite numbers; {name} has {wrong} that are NaN or infinite.")
     if not sparse:
         return np.ascontiguousarray(matrix, dtype=float), targets.astype(float)
+    matrix.check_format(full_check=True)
     matrix = matrix.astype(float, copy=False)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
