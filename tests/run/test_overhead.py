@@ -1,0 +1,60 @@
+"""What the driver costs on a free objective, and what a run in a million dimensions holds in memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+import zofw
+from zofw.core import Answer, Query
+
+
+@dataclass(frozen=True)
+class Asks:
+    """One value an iteration, and a step towards nowhere: all that is left is the driver."""
+
+    name: ClassVar[str] = "asks"
+
+    @dataclass(frozen=True)
+    class State:
+        t: int
+        x: np.ndarray
+
+    def init(self, task, x0):
+        return self.State(0, x0)
+
+    def step(self, task, state, rng):
+        yield Query(state.x, task.sample(rng, 1))
+        return self.State(state.t + 1, state.x), {}
+
+
+def test_an_iteration_costs_the_driver_at_most_a_fifth_of_a_millisecond():
+    answer, best = Answer(np.zeros((1, 1))), 1.0
+    for _ in range(9):
+        session = zofw.Session(zofw.L1Ball(1.0), dim=1000, n=50, method=Asks(), max_iter=300, rng=0)
+        begin = time.process_time()
+        while (query := session.ask()) is not None:
+            session.tell(query, answer)
+        best = min(best, (time.process_time() - begin) / 300)
+    assert best <= 2e-4
+
+
+MILLION = """
+import resource, numpy as np, zofw
+f = zofw.problems.BlackBox(lambda X, S: np.repeat((X[:, :1000] ** 2).sum(1)[:, None], len(S), 1), dim=10**6, n=4, vectorized=True)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+method = zofw.ZSFWDVR(batch_size=2, directions=200, law=zofw.Rademacher())
+zofw.minimize(f, zofw.L1Ball(1.0), method=method, max_iter=2, budget=10**6, rng=0)
+import sys; sys.stdout.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+"""
+
+
+def test_memory_stays_far_below_the_directions_in_a_million_dimensions():
+    unit = 1024 if sys.platform != "darwin" else 1
+    out = subprocess.run([sys.executable, "-c", MILLION], check=True, capture_output=True, text=True).stdout
+    assert int(out) * unit < 400e6  # U alone would be 1.6 GB
