@@ -131,7 +131,7 @@ class LinearModel(ABC):
 
     def _kernel_coordinates(self, query: Query, tile: Tile, rows: Rows, margins: Array) -> Array:
         """The same along coordinates, from the non-zeros alone."""
-        wanted = query.directions.index[tile.left : tile.right]  # type: ignore[union-attr]
+        wanted = coordinates(query, tile)
         place = None
         if len(wanted) < self.dim:
             place = np.full(self.dim, -1, dtype=np.int64)
@@ -208,7 +208,7 @@ class Touched:
     def of(cls, query: Query, tile: Tile, rows: Any) -> Touched:
         """From CSR rows; column counts from the left edge of the tile, and step is μa_ij."""
         row = _row_of(rows)
-        wanted = query.directions.index[tile.left : tile.right]  # type: ignore[union-attr]
+        wanted = coordinates(query, tile)
         if len(wanted) == rows.shape[1]:
             return cls(row, rows.indices, query.radius * rows.data, rows.shape[0], len(wanted))
         place = np.full(rows.shape[1], -1, dtype=np.int64)
@@ -248,6 +248,12 @@ def paired_product(directions: Directions, rows: Any, left: int, right: int) -> 
         entries = directions.columns(left + start, left + stop)[part.indices, row]
         out[start:stop] = np.bincount(row, weights=part.data * entries, minlength=stop - start)
     return out
+
+
+def coordinates(query: Query, tile: Tile) -> Indices:
+    """The coordinates of a tile whose directions are unit vectors."""
+    directions: Any = query.directions
+    return np.asarray(directions.index[tile.left : tile.right])
 
 
 def samples(owner: str, Z: Any, y: ArrayLike) -> tuple[Any, Array]:
