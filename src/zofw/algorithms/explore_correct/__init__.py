@@ -51,7 +51,7 @@ class ExploreCorrect:
     """Settings of Explore-Correct; none has to be tuned.
 
     Queries: adaptive. EXPLORE |S|(b + 1) a sketch, SWEEP n(d + 1), CORRECT about 2|S|(k + 2) for k atoms. 17 LMO calls an
-    iteration. Memory O(kd), or O(d + k·nnz) where atoms are sparse.
+    iteration. Memory: k ≤ 64 active and at most 128 remembered atoms, dense or sparse as the set gives them.
 
     Parameters
     ----------
