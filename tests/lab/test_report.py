@@ -14,6 +14,7 @@ from lab_pieces import browser, opened, toy
 
 from zofw.lab.experiment import conduct
 from zofw.lab.figures import PALETTE, colours
+from zofw.lab.numbers import number
 from zofw.lab.publish import (
     carry_out,
     check_published,
@@ -22,7 +23,7 @@ from zofw.lab.publish import (
     make_report,
     publish,
 )
-from zofw.lab.report import number, read_summary
+from zofw.lab.report import read_summary
 from zofw.lab.spec import SpecError, read
 from zofw.lab.store import StoreError, read_json, write_json
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from lab_pieces import toy
 
-from zofw.lab.claims import judge
+from zofw.lab.claims import judge, words
 from zofw.lab.costs import exponent, measure_costs, summarise_costs
 from zofw.lab.experiment import conduct
 from zofw.lab.publish import find_experiment
@@ -127,6 +127,13 @@ def case(**ends):
         (Claim("a", "", "near", "B", against=("A",), factor=20.0), "holds"),
         (Claim("a", "", "stalls", "C", factor=2.0), "holds"),
         (Claim("a", "", "stalls", "A", factor=2.0), "does not hold"),
+        (Claim("a", "", "reaches", "A", level=2e-4), "holds"),
+        (Claim("a", "", "reaches", "A", level=5e-5), "does not hold"),
+        (Claim("a", "", "saves", "A", factor=2.0), "holds"),
+        (Claim("a", "", "saves", "A", factor=1e9), "does not hold"),
+        (Claim("a", "", "saves", "C", factor=1e-3), "does not hold"),
+        (Claim("a", "", "ahead", "A", against=("B", "C")), "holds"),
+        (Claim("a", "", "ahead", "B", against=("A",)), "does not hold"),
         (Claim("a", "", "best", "D"), "not measured"),
         (Claim("a", "", "beats", "A", against=("Z",)), "not measured"),
         (Claim("a", "", "best", "A", cases=("elsewhere",)), "not measured"),
@@ -136,6 +143,18 @@ def case(**ends):
 def test_a_verdict_follows_from_the_curves(claim, verdict):
     (found,) = judge([claim], [case(A=1e-4, B=1e-3, C=0.5)], lower_is_better=True)
     assert found["verdict"] == verdict
+
+
+def test_how_many_times_fewer_queries_are_needed_is_read_off_the_curves():
+    measured = case(A=1e-4, B=1e-3)
+    (found,) = judge([Claim("a", "", "saves", "A", factor=2.0)], [measured], lower_is_better=True)
+    (finding,) = found["cases"]
+    ours = dict(zip(measured["queries"], measured["curves"][0]["median"], strict=True))
+    assert ours[finding["queries"]] <= 1e-3 < min(ours[q] for q in ours if q < finding["queries"])
+    assert finding["times"] == measured["queries"][-1] / finding["queries"]
+    assert "times fewer" in words(finding)
+    (found,) = judge([Claim("a", "", "saves", "B", factor=2.0)], [measured], lower_is_better=True)
+    assert found["cases"][0]["times"] == 0.0 and words(found["cases"][0]).startswith("not reached")
 
 
 def test_bands_that_overlap_decide_nothing():

@@ -20,8 +20,9 @@ from zofw.lab.console import console, ends, errors, plain_table, watching
 from zofw.lab.experiment import present, tune
 from zofw.lab.guard import guarded
 from zofw.lab.information import LOOKING, shelf
+from zofw.lab.numbers import number
 from zofw.lab.publish import EXPERIMENTS, carry_out, find_experiment, make_report, publish
-from zofw.lab.report import number, write_report
+from zofw.lab.report import write_report
 from zofw.lab.runner import Unit, execute
 from zofw.lab.spec import Experiment, SpecError, read
 from zofw.lab.summary import compare as compare_runs

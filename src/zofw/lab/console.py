@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from zofw.lab.experiment import Watcher
-from zofw.lab.report import number
+from zofw.lab.numbers import number
 from zofw.lab.runner import Outcome, Progress
 
 __all__ = ["console", "ends", "errors", "plain_table", "watching"]

@@ -11,11 +11,13 @@ import numpy as np
 
 from zofw.core import Array
 from zofw.lab.cases import build_case
+from zofw.lab.claims import words
 from zofw.lab.costs import summarise_costs
 from zofw.lab.experiment import Watcher, conduct, present
 from zofw.lab.figures import draw_images
 from zofw.lab.methods import all_methods
-from zofw.lab.report import number, protocol, read_summary, write_report
+from zofw.lab.numbers import number
+from zofw.lab.report import protocol, read_summary, write_report
 from zofw.lab.spec import Experiment, SpecError, fingerprint, read
 from zofw.lab.store import Folder, StoreError, read_json, write_json
 from zofw.lab.summary import compare, read_experiment, summarise
@@ -229,11 +231,7 @@ def page(summary: dict[str, Any], target: Path) -> str:
 
 
 def _figures(claim: dict[str, Any]) -> str:
-    parts = [
-        f"{found['case']}: {found['verdict']}, {number(found['value'])} against {number(found['rival_value'])} "
-        f"({found['rival']}) at {number(found['queries'])} queries"
-        for found in claim["cases"]
-    ]
+    parts = [f"{found['case']}: {found['verdict']}, {words(found)}" for found in claim["cases"]]
     return "; ".join(parts + [f"not measured: {name}" for name in claim["missing"]])
 
 

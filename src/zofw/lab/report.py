@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import csv
 import io
-import math
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -13,24 +12,15 @@ from typing import Any
 
 from zofw.data.packing import write_atomically
 from zofw.extras import extra
+from zofw.lab.claims import words
 from zofw.lab.figures import AXES, QUERIES, colours, draw_curves, labels_of
+from zofw.lab.numbers import number
 from zofw.lab.store import StoreError, read_json, write_json
 
-__all__ = ["number", "read_summary", "write_report", "write_tables"]
+__all__ = ["read_summary", "write_report", "write_tables"]
 
 TEMPLATE = "report.html.j2"
 DASHES = ("solid", "dash", "dot", "dashdot")
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A number as people write it."""
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return "–"
-    if value == 0:
-        return "0"
-    if float(value).is_integer() and abs(value) < 1e7:
-        return f"{int(value):,}"
-    return f"{value:.{digits - 1}e}" if abs(value) >= 1e7 or abs(value) < 1e-2 else f"{value:.{digits}g}"
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
@@ -76,7 +66,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = number
+    environment.filters |= {"number": number, "words": words}
     return environment
 
 
