@@ -28,7 +28,7 @@ import numpy as np
 from zofw.lab.numbers import number
 from zofw.lab.spec import Claim, SpecError
 
-__all__ = ["TESTS", "judge", "words"]
+__all__ = ["TESTS", "by_heading", "figures_of", "judge", "words"]
 
 TESTS = ("best", "worst", "beats", "near", "far", "stalls", "reaches", "saves", "ahead")
 Point = tuple[float, float, float]  # lower quartile, median, upper quartile, small being good
@@ -60,6 +60,7 @@ def _judge(claim: Claim, cases: Sequence[dict[str, Any]], lower: bool) -> dict[s
     return {
         "id": claim.id,
         "says": claim.says,
+        "by": claim.by,
         "test": claim.test,
         "method": claim.method,
         "at": claim.at,
@@ -192,6 +193,16 @@ def _stalls(
     }
 
 
+def by_heading(claims: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Verdicts under a heading for whoever made the statement, in the order of the first of each."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for claim in claims:
+        paper = claim["by"] == "the paper"
+        heading = "The paper says, we measured" if paper else f"Asked of {claim['by']}, measured"
+        found.setdefault(heading, []).append(claim)
+    return found
+
+
 def words(found: dict[str, Any]) -> str:
     """The figures of one case in words."""
     mine, theirs = (
@@ -206,3 +217,9 @@ def words(found: dict[str, Any]) -> str:
             f"({found['rival']}) at {number(found['rival_queries'])}"
         )
     return f"{mine} against {theirs} ({found['rival']}) at {number(found['queries'])} queries"
+
+
+def figures_of(claim: dict[str, Any]) -> str:
+    """The figures of every case in words."""
+    parts = [f"{found['case']}: {found['verdict']}, {words(found)}" for found in claim["cases"]]
+    return "; ".join(parts + [f"not measured: {name}" for name in claim["missing"]])

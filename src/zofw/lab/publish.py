@@ -11,7 +11,7 @@ import numpy as np
 
 from zofw.core import Array
 from zofw.lab.cases import build_case
-from zofw.lab.claims import words
+from zofw.lab.claims import by_heading, figures_of
 from zofw.lab.costs import summarise_costs
 from zofw.lab.experiment import Watcher, conduct, present
 from zofw.lab.figures import draw_images
@@ -200,17 +200,9 @@ def page(summary: dict[str, Any], target: Path) -> str:
     """The published numbers as a page of the documentation."""
     lines = [f"# {summary['title']}", "", summary["about"], ""]
     lines += [f"![{path.stem}]({target.name}/{path.name})\n" for path in sorted(target.glob("*.png"))]
-    if summary["claims"]:
-        lines += [
-            "## The paper says, we measured",
-            "",
-            "| the paper says | measured | figures |",
-            "|---|---|---|",
-        ]
-        lines += [
-            f"| {claim['says']} | **{claim['verdict']}** | {_figures(claim)} |" for claim in summary["claims"]
-        ]
-        lines.append("")
+    for heading, claims in by_heading(summary["claims"]).items():
+        rows = [[claim["says"], f"**{claim['verdict']}**", figures_of(claim)] for claim in claims]
+        lines += [f"## {heading}", "", *_markdown(["statement", "measured", "figures"], rows)]
     if summary["kind"] != "curves":
         lines += _markdown(list(summary["rows"][0]), [list(row.values()) for row in summary["rows"]])
     for case in summary["cases"]:
@@ -228,11 +220,6 @@ def page(summary: dict[str, Any], target: Path) -> str:
         "",
     ]
     return "\n".join(lines)
-
-
-def _figures(claim: dict[str, Any]) -> str:
-    parts = [f"{found['case']}: {found['verdict']}, {words(found)}" for found in claim["cases"]]
-    return "; ".join(parts + [f"not measured: {name}" for name in claim["missing"]])
 
 
 def _ended(curve: dict[str, Any]) -> list[str]:

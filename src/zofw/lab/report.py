@@ -12,7 +12,7 @@ from typing import Any
 
 from zofw.data.packing import write_atomically
 from zofw.extras import extra
-from zofw.lab.claims import words
+from zofw.lab.claims import by_heading, words
 from zofw.lab.figures import AXES, QUERIES, colours, draw_curves, labels_of
 from zofw.lab.numbers import number
 from zofw.lab.store import StoreError, read_json, write_json
@@ -66,7 +66,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "words": words}
+    environment.filters |= {"number": number, "words": words, "by_heading": by_heading}
     return environment
 
 

@@ -102,6 +102,7 @@ class Claim:
     factor: float = 1.0
     level: float = 0.0  # the value to reach
     least: int | None = None  # cases in which it must hold; all by default
+    by: str = "the paper"  # who says it, or of whom it is asked
 
 
 @dataclass(frozen=True)
@@ -345,6 +346,7 @@ def _claims(top: Table) -> tuple[Claim, ...]:
                 factor=table.take("factor", float, 1.0),
                 level=table.take("level", float, 0.0),
                 least=table.take("least", int, None),
+                by=table.take("by", str, "the paper"),
             )
         )
         table.done()
