@@ -1,11 +1,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
+TIMES ?= 20
+SECONDS_EACH ?= 120
 DATA := $(abspath ../shared/data)
 ifneq ($(wildcard $(DATA)),)
 export ZOFW_DATA ?= $(DATA)
 endif
 
-.PHONY: demo reproduce reproduce-full reproduce-all test test-slow lint bench docs package clean
+.PHONY: demo reproduce reproduce-full reproduce-all test test-slow fuzz lint bench docs package clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python -m zofw.lab demo
@@ -24,6 +26,11 @@ test: lint
 
 test-slow: .venv/dev.stamp
 	$(BIN)/python -m pytest -m slow
+
+fuzz: .venv/dev.stamp
+	-$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[fuzz]'
+	ZOFW_FUZZ=$(TIMES) $(BIN)/python -m pytest -n 2 --dist worksteal tests/fuzz tests/run/test_fuzz.py tests/lab/test_lab_fuzz.py tests/data tests/test_atoms.py tests/sets/test_sets_laws.py
+	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS_EACH)
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .

@@ -7,9 +7,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 import zofw
 from zofw.problems import BlackBox
+
+FUZZ = int(os.environ.get("ZOFW_FUZZ", "0"))
+"""How many times more examples than in the suite, drawn at random; 0 in the suite, whose examples are always the same."""
+
+settings.register_profile("suite", derandomize=True, database=None, deadline=None)
+settings.register_profile(
+    "fuzz",
+    max_examples=100 * max(1, FUZZ),
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=list(HealthCheck),
+)
+settings.load_profile("fuzz" if FUZZ else "suite")
+
+
+def examples(count: int) -> settings:
+    """So many examples of a property in the suite, and more of them where we fuzz."""
+    return settings(max_examples=count * max(1, FUZZ), suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="session")

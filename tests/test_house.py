@@ -18,8 +18,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "zofw"
 FILES = sorted(SOURCE.rglob("*.py"))
 ROOMS = [
-    "registry", "extras", "atoms", "core", "schedules", "sets", "kernels", "directions", "differences", "estimators",
-    "problems", "algorithms", "run", "data", "targets", "lab",
+    "registry", "extras", "arrays", "atoms", "core", "schedules", "sets", "kernels", "directions", "differences", "estimators",
+    "problems", "algorithms", "run", "desk", "data", "targets", "adapters", "lab",
 ]  # fmt: skip
 FORBIDDEN = {"algorithms": {"problems", "sets", "run"}}
 LONGEST = 450  # lines of a source file

@@ -76,6 +76,8 @@ from zofw.sets import (
 )
 
 if TYPE_CHECKING:
+    from zofw.adapters.scipy import scipy_method
+    from zofw.desk import Desk
     from zofw.run.result import Result
 
 __version__ = "0.1.0"
@@ -99,10 +101,14 @@ def laws() -> Mapping[str, type[Any]]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("data", "targets", "lab"):
+    if name in ("adapters", "data", "desk", "targets", "lab"):
         return importlib.import_module(f"zofw.{name}")
+    if name == "Desk":
+        return importlib.import_module("zofw.desk").Desk
     if name == "Result":
         return importlib.import_module("zofw.run.result").Result
+    if name == "scipy_method":
+        return importlib.import_module("zofw.adapters.scipy").scipy_method
     raise AttributeError(f"module 'zofw' has no attribute {name!r}")
 
 
@@ -129,6 +135,7 @@ __all__ = [
     "CappedSimplex",
     "ConvexHull",
     "Coordinate",
+    "Desk",
     "EvaluationError",
     "ExecutorError",
     "Explicit",
@@ -171,5 +178,6 @@ __all__ = [
     "problems",
     "reference",
     "resume",
+    "scipy_method",
     "sets",
 ]

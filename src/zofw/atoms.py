@@ -183,6 +183,17 @@ class Sparse(_Steps):
         for name, field in (("index", index), ("value", value), ("dim", int(self.dim))):
             object.__setattr__(self, name, field)
 
+    @classmethod
+    def single(cls, index: int, value: float, dim: int) -> Sparse:
+        """The vertex with one entry, for an oracle that knows it to be finite and in its place."""
+        atom = cls.__new__(cls)
+        where, what = np.array([index], dtype=np.int64), np.array([value + 0.0])
+        where.setflags(write=False)
+        what.setflags(write=False)
+        for name, field in (("index", where), ("value", what), ("dim", dim)):
+            object.__setattr__(atom, name, field)
+        return atom
+
     def dot(self, g: Array) -> float:
         return float(self.value @ g[self.index])
 

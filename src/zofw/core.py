@@ -9,6 +9,7 @@ rho averaging, p refresh probability, n components, d dimension, b directions, S
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -31,13 +32,9 @@ class Stencil(Enum):
     QUADRATIC = "quadratic"  # x + μu, x − μu, and x once: slope and curvature
     VALUE = "value"  # x alone
 
-    @property
-    def two_sided(self) -> bool:
-        return self in (Stencil.CENTRAL, Stencil.QUADRATIC)
-
-    @property
-    def has_base(self) -> bool:
-        return self is not Stencil.CENTRAL
+    def __init__(self, name: str) -> None:
+        self.two_sided = name in ("central", "quadratic")
+        self.has_base = name != "central"
 
 
 class Purpose(Enum):
@@ -68,7 +65,7 @@ class Batch:
 
 def of_length(length: int, vector: Any, product: str) -> Array:
     """The vector as floats, or a sentence about its shape."""
-    array = np.asarray(vector, dtype=float)
+    array: Array = np.asarray(vector, dtype=float)
     if array.shape != (length,):
         raise ValueError(f"{product} needs a vector of shape ({length},); got {array.shape}.")
     return array
@@ -176,6 +173,12 @@ class Query:
         Whether the variance over the batch of each directional difference is wanted as well.
     paired
         Direction j meets component ``batch[j]`` alone, instead of every direction meeting every component.
+    count
+        b, the number of directions (0 for plain values).
+    width
+        Values per anchor in the answer: those at x + μu, then those at x − μu, then those at x.
+    cost
+        Evaluations of single components f_i, known before anyone pays.
     """
 
     anchors: Array
@@ -186,11 +189,21 @@ class Query:
     purpose: Purpose = Purpose.ESTIMATE
     variance: bool = False
     paired: bool = False
+    count: int = field(init=False, repr=False)
+    width: int = field(init=False, repr=False)
+    cost: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        anchors = np.atleast_2d(np.asarray(self.anchors, dtype=float)).view()
+        anchors = np.asarray(self.anchors, dtype=float).view()
+        anchors = anchors if anchors.ndim == 2 else np.atleast_2d(anchors)
         anchors.setflags(write=False)
         object.__setattr__(self, "anchors", anchors)
+        count = 0 if self.directions is None else self.directions.count
+        sides = count * (2 if self.stencil.two_sided else 1)
+        width = sides + ((count if self.paired else 1) if self.stencil.has_base else 0)
+        object.__setattr__(self, "count", count)
+        object.__setattr__(self, "width", width)
+        object.__setattr__(self, "cost", len(anchors) * width * (1 if self.paired else len(self.batch)))
         if (self.directions is None) != (self.stencil is Stencil.VALUE):
             raise ValueError(
                 f"A query with the {self.stencil.value} stencil and directions {self.directions!r}: "
@@ -213,25 +226,9 @@ class Query:
             )
 
     @property
-    def count(self) -> int:
-        """b, the number of directions (0 for plain values)."""
-        return 0 if self.directions is None else self.directions.count
-
-    @property
-    def width(self) -> int:
-        """Values per anchor in the answer: those at x + μu, then those at x − μu, then those at x."""
-        sides = self.count * (2 if self.stencil.two_sided else 1)
-        return sides + (self.bases if self.stencil.has_base else 0)
-
-    @property
     def bases(self) -> int:
         """Values at the anchor itself: one mean, or one for each component of a paired query."""
         return self.count if self.paired else 1
-
-    @property
-    def cost(self) -> int:
-        """Evaluations of single components f_i, known before anyone pays."""
-        return len(self.anchors) * self.width * (1 if self.paired else len(self.batch))
 
     def tile_columns(self, tile: Tile) -> NDArray[np.intp]:
         """Positions, within the ``width`` values of an anchor, of what a tile evaluates."""
@@ -310,6 +307,7 @@ class Task:
     gradient: Callable[[Array], Array] | None = None
     value: Callable[[Array], float] | None = None
     support: Callable[[Batch], Indices] | None = None
+    inside: bool = False
     lmos: int = field(default=0, compare=False)
 
     def lmo(self, g: Array, warm: Atom | None = None) -> Atom:
@@ -330,6 +328,12 @@ class Task:
     @property
     def diameter(self) -> float:
         return float(self.set.diameter(self.dim))
+
+    @property
+    def reach(self) -> float:
+        """How far from any x a point may be asked for: the radius of a ball in the set where points must stay inside."""
+        ball = self.set.inball(self.dim) if self.inside else None
+        return math.inf if ball is None else float(ball[1])
 
     @property
     def all(self) -> Batch:

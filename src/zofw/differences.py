@@ -6,6 +6,9 @@ import numpy as np
 
 from zofw.core import Answer, Array, Query, Stencil
 
+LARGEST = 1e100  # in modulus, of a value that methods work with
+STEEPEST = 1e150  # and of a slope: its square is a number still
+
 
 def slopes(query: Query, answer: Answer) -> Array:
     """Directional derivatives along every direction at every anchor, (k, b).

@@ -5,12 +5,22 @@ Every rule takes the directions U, the slopes c = Uᵀ∇F + O(μ) along them an
 
 from __future__ import annotations
 
+import numpy as np
+
 from zofw.core import Array, Directions, Law
+
+
+def _plus(g: Array | None, v: Array, scale: float) -> Array:
+    """g + s·v with one new array: in a large dimension another one costs as much as the sum."""
+    out: Array = np.multiply(v, scale, dtype=float)
+    if g is not None:
+        out += g
+    return out
 
 
 def fresh(U: Directions, c: Array, scale: float) -> Array:
     """s U c: unbiased for ∇F, remembers nothing."""
-    return scale * (U @ c)
+    return _plus(None, U @ c, scale)
 
 
 def refine_step(law: Law, U: Directions) -> float:
@@ -20,17 +30,17 @@ def refine_step(law: Law, U: Directions) -> float:
 
 def refine(g: Array, U: Directions, c: Array, step: float) -> Array:
     """g + α U(c − Uᵀg): the sketched memory. The error contracts by 1 − 1/(s²κ) in mean square at the best step."""
-    return g + step * (U @ (c - U.T @ g))
+    return _plus(g, U @ (c - U.T @ g), step)
 
 
 def spider(g: Array, U: Directions, c_new: Array, c_old: Array, scale: float) -> Array:
     """g + s U(c_new − c_old): the difference of two estimates with the same directions and batch."""
-    return g + scale * (U @ (c_new - c_old))
+    return _plus(g, U @ (c_new - c_old), scale)
 
 
 def storm(g: Array, U: Directions, c_new: Array, c_old: Array, scale: float, rho: float) -> Array:
     """ĝ_new + (1 − ρ)(g − ĝ_old), both estimates with the same directions and batch."""
-    return (1.0 - rho) * g + scale * (U @ (c_new - (1.0 - rho) * c_old))
+    return _plus((1.0 - rho) * g, U @ (c_new - (1.0 - rho) * c_old), scale)
 
 
 def average(g: Array, estimate: Array, rho: float) -> Array:

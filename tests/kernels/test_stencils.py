@@ -140,3 +140,89 @@ def test_rows_are_picked_without_a_copy_and_multiply_like_the_matrix(monkeypatch
     plain, compiled = both(monkeypatch, lambda: stencils.margins(rows, points))
     assert np.array_equal(plain, compiled)
     np.testing.assert_allclose(plain, points @ A.toarray()[picked].T, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", stencils.LOSSES)
+@pytest.mark.parametrize("form", ["sparse", "dense"])
+@pytest.mark.parametrize("n", [1, 63, 1024, 2500])
+def test_the_sum_over_all_rows(monkeypatch, name, form, n):
+    rng = np.random.default_rng(n)
+    A = sp.csr_array(sp.random_array((n, 40), density=0.2, rng=rng, format="csr"))
+    x, offsets = rng.standard_normal(40), rng.standard_normal(n)
+    rows = A.toarray() if form == "dense" else A
+    for c, unit in ((None, 1.0), (offsets, 3.0)):
+        plain, compiled = both(monkeypatch, lambda c=c, unit=unit: stencils.total(name, rows, x, c, unit))
+        assert plain == compiled
+        t = (A @ x - (0.0 if c is None else c)) / unit
+        assert plain == pytest.approx(stencils.LOSSES[name].phi(t).sum(), rel=1e-14)
+
+
+class Source:
+    """Directions that are a kind, a key and two sizes."""
+
+    def __init__(self, kind, dim, count):
+        self.kind, self.key, self.dim, self.count = kind, 12345, dim, count
+
+
+@pytest.mark.parametrize("name", stencils.LOSSES)
+@pytest.mark.parametrize("kind", ["signs", "normals"])
+@pytest.mark.parametrize(("dim", "count"), [(30, 1), (30, 20), (30, 70), (3000, 33), (9000, 5)])
+@pytest.mark.parametrize(("two_sided", "base"), [(True, False), (False, True), (True, True)])
+def test_an_answer_in_one_call_has_the_bits_of_its_parts(
+    monkeypatch, name, kind, dim, count, two_sided, base
+):
+    from zofw import kernels
+
+    monkeypatch.setenv("ZOFW_KERNELS", "numba")
+    rng = np.random.default_rng(dim + count)
+    A = sp.csr_array(sp.random_array((90, dim), density=0.1, rng=rng, format="csr"))
+    A.data = rng.standard_normal(A.nnz) * np.repeat(
+        np.where(np.arange(90) % 5 == 0, 60.0, 1.0), np.diff(A.indptr)
+    )
+    points, offsets, picked = (
+        rng.standard_normal((2, dim)),
+        rng.standard_normal(90),
+        rng.integers(90, size=75),
+    )
+    U = Source(kind, dim, count)
+    for index, c, unit in ((None, None, 1.0), (picked, offsets, 2.0)):
+        size = 90 if index is None else 75
+        for first, last in ((0, size), (3, size - 8)):
+            found = stencils.answer(
+                name, A, index, (first, last), (c, unit), points, U, 1e-3, two_sided, base
+            )
+            where = slice(first, last) if index is None else index[first:last]
+            rows = Rows.of(A, where)
+            t = (stencils.margins(rows, points) - (0.0 if c is None else c[where])) / unit
+            along = kernels.numbers(kind, 1).product(U.key, rows, count)
+            parts = stencils.stencil_sums(name, t, along, 1e-3 / unit, two_sided, base)
+            assert np.array_equal(found, parts)
+
+
+def test_an_answer_in_one_call_does_not_depend_on_the_threads(monkeypatch):
+    from zofw.kernels import threads
+
+    monkeypatch.setattr(threads, "THREADS_REPAY", 0)
+    monkeypatch.setenv("ZOFW_KERNELS", "numba")
+    rng = np.random.default_rng(0)
+    A = sp.csr_array(sp.random_array((500, 4000), density=0.01, rng=rng, format="csr"))
+    for kind in ("signs", "normals"):
+        results = []
+        for count in ("1", "2", "3"):
+            monkeypatch.setenv("ZOFW_THREADS", count)
+            U = Source(kind, 4000, 40)
+            results.append(
+                stencils.answer(
+                    "logistic", A, None, (0, 500), (None, 1.0), np.ones((1, 4000)), U, 1e-3, True, False
+                )
+            )
+        assert np.array_equal(results[0], results[1]) and np.array_equal(results[0], results[2])
+
+
+def test_directions_of_another_kind_are_left_to_the_parts():
+    assert (
+        stencils.answer(
+            "logistic", None, None, (0, 1), (None, 1.0), np.ones((1, 3)), Source(None, 3, 2), 1.0, True, True
+        )
+        is None
+    )

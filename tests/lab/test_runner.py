@@ -98,6 +98,34 @@ def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_happened(tmp_path, how)
     assert np.array_equal(killed.trace.objective, never.trace.objective)
 
 
+POOL = """
+import sys
+from pathlib import Path
+from zofw.lab.runner import Unit, run_all
+if __name__ == "__main__":
+    run_all([Unit.read(Path(path)) for path in sys.argv[1:]], workers=1)
+"""
+
+
+def test_workers_end_when_whoever_started_them_is_killed(tmp_path):
+    psutil = pytest.importorskip("psutil")
+    slow = unit(tmp_path, arguments={"slow": 0.05}, budget=10_000)
+    Folder(slow.path).claim(slow.document())
+    script = tmp_path / "pool.py"
+    script.write_text(POOL)
+    process = subprocess.Popen([sys.executable, str(script), slow.path], stderr=subprocess.DEVNULL)
+    journal = Path(slow.path) / "checkpoint.npz.journal"
+    deadline = time.monotonic() + 180
+    while not journal.is_file() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert journal.is_file()
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.wait(timeout=60)
+    gone, alive = psutil.wait_procs(children, timeout=30)
+    assert gone and not alive
+
+
 def test_many_runs_in_workers_are_those_of_this_process(tmp_path):
     units = [unit(tmp_path, f"run-{k}") for k in range(3)] + [
         unit(tmp_path, "bad", problem="toy_problem:broken", method=Method("zo-fw", "zo-fw"))

@@ -9,6 +9,7 @@ Every evaluation of a component appends one byte to the file PAID before it answ
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sys
@@ -115,6 +116,7 @@ def kill_often(method: str, folder: Path, kills: int, rng: np.random.Generator) 
 
 if __name__ == "__main__":
     if sys.argv[1] == "run":
+        logging.basicConfig()
         method, checkpoint, paid = sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
         result = run(method, checkpoint, problem(paid, float(sys.argv[5])))
         result.save(f"{checkpoint}.result")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
+import killable
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,6 +18,7 @@ import zofw
 from conftest import quadratic_sum
 from zofw.core import Stencil
 from zofw.problems import evaluate
+from zofw.run import answering
 from zofw.run.codec import decode, encode, read_document, write_document
 
 
@@ -82,7 +87,7 @@ def test_foreign_files_are_refused(saved, tmp_path):
     with pytest.raises(zofw.FileError, match="format version 0"):
         zofw.Session.resume(tmp_path / "old.npz")
     write_document(tmp_path / "empty.npz", "checkpoint", 1, {})
-    with pytest.raises(zofw.FileError, match="does not fit"):
+    with pytest.raises(zofw.FileError, match="could have written"):
         zofw.Session.resume(tmp_path / "empty.npz")
     np.savez(tmp_path / "other.npz", a=np.arange(3))
     with pytest.raises(zofw.FileError, match="not a zofw checkpoint"):
@@ -204,3 +209,86 @@ def test_an_interrupted_iteration_is_taken_up_where_it_was(tmp_path):
             session.tell(query, evaluate(f, query))
     np.testing.assert_array_equal(part.x, whole.x)
     assert part.nfev == whole.nfev
+
+
+def died(path: Path, calls: int) -> zofw.problems.BlackBox:
+    """A run whose process ended in the middle of its evaluation number ``calls``; and the problem it had."""
+    f, made = killable.problem(), itertools.count()
+
+    def dying(x, i):
+        if next(made) == calls:
+            raise KeyboardInterrupt
+        return f.fun(x, i)
+
+    with pytest.raises(KeyboardInterrupt):
+        killable.run("zsfw-dvr", path, zofw.problems.BlackBox(dying, dim=f.dim, n=f.n))
+    return f
+
+
+def test_a_session_takes_up_the_journal_beside_its_checkpoint(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(answering, "TOGETHER_SECONDS", 0.0)
+    path = tmp_path / "run.npz"
+    f = died(path, 70)
+    whole = killable.run("zsfw-dvr", None, f)
+    shutil.copy(path, tmp_path / "alone.npz")
+    assert zofw.Session.resume(tmp_path / "alone.npz").nfev == 0
+    session = zofw.Session.resume(path)
+    assert 0 < session.nfev <= 70
+    assert "has evaluations of the open query too" in caplog.text
+    while (query := session.ask()) is not None:
+        session.tell(query, zofw.problems.evaluate(f, query))
+        session.checkpoint(path)
+    np.testing.assert_array_equal(session.x, whole.x)
+    assert session.ledger == whole.ledger
+    np.testing.assert_array_equal(zofw.resume(path, f).x, whole.x)
+
+
+def test_other_limits_hold_behind_the_journal(tmp_path):
+    path = tmp_path / "run.npz"
+    died(path, 70)
+    paid = zofw.Session.resume(path).nfev
+    session = zofw.Session.resume(path, budget=paid + 1)
+    assert session.ask() is None and session.nfev == paid
+
+
+def test_a_journal_that_is_damaged_or_of_another_run(tmp_path, caplog):
+    path, other = tmp_path / "run.npz", tmp_path / "other.npz"
+    for one in (path, other):
+        died(one, 70)
+    journal = Path(f"{path}.journal")
+    paid, text = zofw.Session.resume(path).nfev, bytearray(journal.read_bytes())
+    text[60] ^= 1
+    journal.write_bytes(text)
+    assert zofw.Session.resume(path).nfev < paid and "is damaged after its first 0 entries" in caplog.text
+    assert journal.read_bytes() == bytes(text)
+    shutil.copy(f"{other}.journal", journal)
+    with pytest.raises(zofw.FileError, match="journal of another run"):
+        zofw.Session.resume(path)
+
+
+def test_a_session_does_not_write_over_a_run_that_goes_on(tmp_path):
+    session = zofw.Session(zofw.Simplex(), dim=3, method="zo-fw", budget=300, rng=0)
+    f = zofw.problems.BlackBox(lambda x: float(x @ x), dim=3)
+    path = tmp_path / "run.npz"
+
+    def intrude(intermediate_result):
+        with pytest.raises(zofw.LockedError, match="being worked on by another run"):
+            session.checkpoint(path)
+        raise StopIteration
+
+    assert zofw.minimize(f, zofw.Simplex(), budget=300, checkpoint=path, callback=intrude).nit == 1
+    assert zofw.resume(path, f).nit > 1
+
+
+def test_places_where_nothing_can_be_written_are_called_by_their_name(tmp_path):
+    session = zofw.Session(zofw.Simplex(), dim=3, method="zo-fw", budget=300, rng=0)
+    f = zofw.problems.BlackBox(lambda x: float(x @ x), dim=3)
+    for path, words in (
+        (tmp_path / "nowhere" / "run.npz", "does not exist. Make it first"),
+        (tmp_path, "is a folder"),
+    ):
+        with pytest.raises(zofw.StorageError, match=words):
+            session.checkpoint(path)
+        with pytest.raises(zofw.StorageError, match=words):
+            zofw.minimize(f, zofw.Simplex(), budget=300, checkpoint=path)
+    assert list(tmp_path.iterdir()) == [] and list(tmp_path.parent.glob(f".{tmp_path.name}*")) == []

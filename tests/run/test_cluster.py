@@ -20,6 +20,7 @@ import pytest
 
 import zofw
 from zofw.core import Batch, Query
+from zofw.problems import BlackBox
 from zofw.run import cluster as module
 from zofw.run.executor import as_engine
 from zofw.run.sheet import Sheet
@@ -166,19 +167,28 @@ def test_every_method_with_one_two_and_eight_workers_and_a_kill_every_few_second
 
 
 def test_a_worker_that_joins_late_takes_part(tmp_path):
-    whole = killable.run("zo-fw", None, killable.problem())
+    good = killable.Counted(None)
+    whole = killable.run("zo-fw", None, BlackBox(good, dim=killable.DIM, n=killable.N))
+
+    def known(x, i):
+        (tmp_path / str(os.getpid())).touch()
+        time.sleep(0.02)
+        return good(x, i)
+
     with start(1) as cluster, distributed.Client(cluster) as client:
         client.register_plugin(FindTests(str(HERE)))
-        box = killable.problem(None, 0.08)
-        seen = set()
 
-        def watch(session):
-            seen.update(worker["id"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
+        def join(session):
+            if session.nit == 1:
+                assert len(list(tmp_path.iterdir())) == 1
+                cluster.scale(2)
+                client.wait_for_workers(2, timeout=120)
+                time.sleep(1.1 * module.COUNT_SECONDS)
 
-        cluster.scale(2)
-        result = killable.run("zo-fw", None, box, executor=client, observers=[watch])
+        box = BlackBox(known, dim=killable.DIM, n=killable.N)
+        result = killable.run("zo-fw", None, box, executor=client, observers=[join])
     np.testing.assert_array_equal(result.x, whole.x)
-    assert len(seen) == 2
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_the_scheduler_is_lost_the_run_is_saved_and_goes_on(tmp_path):
@@ -341,6 +351,6 @@ def test_patience_with_the_scheduler(monkeypatch):
             raise OSError("connection closed")
 
     lost = Lost()
-    pool._job[lost] = "job", None
+    pool._job[lost] = "job", pool._places.find(None)
     with pytest.raises(zofw.ExecutorError, match="is gone"):
         pool.result(lost)

@@ -50,3 +50,16 @@ def test_a_radius_too_large_and_a_set_without_a_ball_are_refused():
         zofw.minimize(f, zofw.L2Ball(1.0), method=zofw.ZOFW(radius=2.0), budget=100, inside=True)
     with pytest.raises(ValueError, match="does not know one"):
         zofw.minimize(f, small_set("convex-hull", DIM), method="zo-fw", budget=100, inside=True)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("region", [zofw.Simplex(), zofw.CappedSimplex(1.0, 0.5), zofw.Birkhoff(3)], ids=repr)
+def test_the_default_method_stays_inside_however_noisy_the_values_are(region, noise):
+    rng = np.random.default_rng(1)
+
+    def value(x):
+        assert region.contains(x)
+        return float(((x - 0.3) ** 2).sum()) + noise * rng.standard_normal()
+
+    f = zofw.problems.BlackBox(value, dim=9)
+    assert zofw.minimize(f, region, budget=400, rng=0, inside=True, diagnose=0).nfev <= 400

@@ -19,9 +19,10 @@ IDENTITY, OTHER = bytes(range(16)), bytes(16)
 def path(tmp_path):
     rng = np.random.default_rng(0)
     book = Journal(tmp_path / "j", IDENTITY)
-    for k in range(5):
-        arrays = (rng.standard_normal((2, k)), rng.standard_normal(3))[: 1 + k % 2]
-        book.append(Entry(list(Kind)[k], k, 10 + k, k, -k, 0.5 * k, arrays))
+    shapes = {Kind.ANSWER: [(2, 3), (2, 1)], Kind.CELLS: [(4,)], Kind.SUMS: [(2, 3)]}
+    for k, kind in enumerate(Kind):
+        arrays = tuple(rng.standard_normal(shape) for shape in shapes.get(kind, []))
+        book.append(Entry(kind, k, 10 + k, k, 2 * k, 0.5 * k, arrays))
     book.close()
     return tmp_path / "j"
 
@@ -30,9 +31,9 @@ def test_entries_come_back(path):
     reading = read(path, IDENTITY)
     assert not reading.damaged and reading.size == path.stat().st_size
     for k, entry in enumerate(reading.entries):
-        fields = (list(Kind)[k], k, 10 + k, k, -k, 0.5 * k)
+        fields = (list(Kind)[k], k, 10 + k, k, 2 * k, 0.5 * k)
         assert (entry.kind, entry.serial, entry.number, entry.a, entry.b, entry.seconds) == fields
-        assert entry.arrays[0].shape == (2, k)
+    assert [array.shape for array in reading.entries[0].arrays] == [(2, 3), (2, 1)]
     again = Journal(path, IDENTITY, reading.size, reading.digest)
     again.append(Entry(Kind.FAILED, 5, 15))
     again.close()

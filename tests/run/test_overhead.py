@@ -13,6 +13,8 @@ import numpy as np
 import zofw
 from zofw.core import Answer, Query
 
+YARD = 4e-5
+
 
 @dataclass(frozen=True)
 class Asks:
@@ -33,15 +35,26 @@ class Asks:
         return self.State(state.t + 1, state.x), {}
 
 
+def yardstick() -> float:
+    """Seconds for a fixed piece of Python and NumPy, of the kind a driver consists of."""
+    begin = time.process_time()
+    for k in range(300):
+        rng = np.random.default_rng((k, 1))
+        {name: rng.integers(50, size=1) for name in ("a", "b", "c")}
+    return (time.process_time() - begin) / 300
+
+
 def test_an_iteration_costs_the_driver_at_most_a_fifth_of_a_millisecond():
-    answer, best = Answer(np.zeros((1, 1))), 1.0
+    """On a machine where the yardstick takes YARD seconds; on a slower one, in proportion. Measured side by side."""
+    answer, best, yard = Answer(np.zeros((1, 1))), 1.0, 1.0
     for _ in range(9):
+        yard = min(yard, yardstick())
         session = zofw.Session(zofw.L1Ball(1.0), dim=1000, n=50, method=Asks(), max_iter=300, rng=0)
         begin = time.process_time()
         while (query := session.ask()) is not None:
             session.tell(query, answer)
         best = min(best, (time.process_time() - begin) / 300)
-    assert best <= 2e-4
+    assert best <= 2e-4 * max(1.0, yard / YARD)
 
 
 MILLION = """

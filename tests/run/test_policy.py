@@ -196,16 +196,16 @@ def test_timeouts(vectorized):
     def values(X, i):
         calls.append(1)
         if len(calls) == 3:
-            release.wait(20)
+            release.wait(90)
         return float((X**2).sum()) if not vectorized else (X**2).sum(axis=1)[:, None] * np.ones(len(i))
 
     f = BlackBox(values, dim=3, n=2, vectorized=vectorized)
-    settings = {"method": "zo-fw", "budget": 60, "diagnose": 0, "timeout": 0.2}
+    settings = {"method": "zo-fw", "budget": 60, "diagnose": 0, "timeout": 1.0}
     began = time.monotonic()
     result = zofw.minimize(f, zofw.Simplex(), on_error=FAST, **settings)
-    assert time.monotonic() - began < 15 and result.ledger["failed"] == (8 if vectorized else 1)
+    assert time.monotonic() - began < 80 and result.ledger["failed"] == (8 if vectorized else 1)
     calls[:] = [1, 1]
-    with pytest.raises(zofw.EvaluationError, match=r"did not answer within 0\.2 seconds"):
+    with pytest.raises(zofw.EvaluationError, match=r"did not answer within 1 seconds"):
         zofw.minimize(f, zofw.Simplex(), **settings)
     release.set()
     with pytest.raises(ValueError, match="timeout should be a positive"):
@@ -226,8 +226,8 @@ def test_waiting_grows_and_ends_with_a_signal(tmp_path):
 
     f = Moody(lambda call: call == 7, bad)
     began = time.monotonic()
-    result = solve(f, on_error=zofw.Retry(3, backoff=30.0), checkpoint=tmp_path / "run.npz")
-    assert result.status is zofw.Status.INTERRUPTED and time.monotonic() - began < 10
+    result = solve(f, on_error=zofw.Retry(3, backoff=300.0, longest=300.0), checkpoint=tmp_path / "run.npz")
+    assert result.status is zofw.Status.INTERRUPTED and time.monotonic() - began < 100
     again, whole = solve(f, checkpoint=tmp_path / "run.npz"), solve(killable.Counted(None))
     np.testing.assert_array_equal(again.x, whole.x)
     assert again.nfev == f.calls == whole.nfev + 1

@@ -111,8 +111,8 @@ def test_refusals() -> None:
 
 def test_a9a(data_folder: Path) -> None:
     problem = Logistic(*zofw.data.load("a9a"))
-    begin = time.perf_counter()
+    begin = time.process_time()
     best = reference(problem, zofw.L1Ball(2.0))
-    assert best.certified and time.perf_counter() - begin < 20
+    assert best.certified and time.process_time() - begin < 20
     assert best.value == pytest.approx(0.4777070173, abs=1e-10)
     assert np.count_nonzero(best.x) == 5

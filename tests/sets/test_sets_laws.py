@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from set_instances import IDS, INSTANCES, zs
 
+from conftest import examples
 from zofw.sets.protocol import Region
 
 SLOW = (zs.Polytope, zs.ConvexHull)
@@ -83,7 +84,7 @@ CHEAP = [(region, dim) for _, region, dim in INSTANCES if not isinstance(region,
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_vertices_are_optimal_members(data: st.DataObject) -> None:
     region, dim = data.draw(st.sampled_from(CHEAP))
     numbers = st.one_of(st.integers(-2, 2).map(float), st.floats(-1e6, 1e6))

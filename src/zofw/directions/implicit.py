@@ -62,6 +62,13 @@ class Implicit(Operator):
     count: int
     key: int
 
+    @property
+    def kind(self) -> str | None:
+        """The name that the entries have among the kernels, where they are those of the kernels and nothing else."""
+        law, base = type(self.law), IndependentColumns
+        own = law.numbers is not base.numbers or law.factors is not base.factors
+        return None if own else self.law.kind
+
     @cached_property
     def _factors(self) -> Array | None:
         return self.law.factors(self)

@@ -64,7 +64,7 @@ def load(name: str) -> ModuleType:
 def prepare() -> None:
     """Load every compiled module now, where numba is installed and wanted, so that no timed run waits for it."""
     if choice() != "numpy" and importlib.util.find_spec("numba") is not None:
-        for name in ("compiled", "compiled_losses", "compiled_stencils"):
+        for name in ("compiled", "compiled_losses", "compiled_stencils", "fused"):
             load(name)
 
 

@@ -10,8 +10,15 @@ from zofw.core import Array, Indices
 from zofw.kernels.normals import gather_rows, normal_combine, normal_project, normal_rows, touched_rows
 from zofw.kernels.plain import BYTE_VALUES, TILE_ROWS, WORD_BYTES, Numbers
 from zofw.kernels.rows import Rows
-from zofw.kernels.signs import byte_tables, sign_combine, sign_product, sign_project, sign_rows
-from zofw.kernels.threads import spread
+from zofw.kernels.signs import (
+    byte_tables,
+    sign_combine,
+    sign_combine_at_once,
+    sign_product,
+    sign_project,
+    sign_rows,
+)
+from zofw.kernels.threads import THREADS_REPAY, spread
 from zofw.kernels.words import WORD_BITS
 
 U64 = np.uint64
@@ -72,9 +79,13 @@ class Signs:
         return out
 
     def combine(self, key: int, dim: int, c: Array) -> Array:
-        out, tables = np.empty(dim), np.empty((-(-len(c) // WORD_BITS) * WORD_BYTES, BYTE_VALUES))
+        out, work = np.empty(dim), dim * len(c) // 12
+        if work < THREADS_REPAY:
+            sign_combine_at_once(U64(key), np.ascontiguousarray(c), out)
+            return out
+        tables = np.empty((-(-len(c) // WORD_BITS) * WORD_BYTES, BYTE_VALUES))
         byte_tables(np.ascontiguousarray(c), tables)
-        spread(partial(sign_combine, U64(key), tables, out), dim, PIECE_ROWS, dim * len(c) // 12)
+        spread(partial(sign_combine, U64(key), tables, out), dim, PIECE_ROWS, work)
         return out
 
     def project(self, key: int, g: Array, count: int) -> Array:

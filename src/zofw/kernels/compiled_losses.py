@@ -11,7 +11,17 @@ from numba.extending import register_jitable
 from zofw.kernels import losses
 from zofw.kernels.jit import OUT, kernel
 
-for piece in (losses.exp_parts, losses.exp_minus, losses.log1p_unit, losses.softplus, losses.welsch_formula):
+for piece in (
+    losses.reduced,
+    losses.exp_rest,
+    losses.exp_parts,
+    losses.exp_minus,
+    losses.quotient,
+    losses.twice_artanh,
+    losses.softplus,
+    losses.welsch_formula,
+    losses.logistic_passes,
+):
     register_jitable(piece)
 
 logistic = kernel(void(OUT))(losses.logistic_loop)

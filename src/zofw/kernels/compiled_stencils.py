@@ -12,22 +12,33 @@ from numba.extending import register_jitable
 
 from zofw.core import Array, Indices
 from zofw.kernels import compiled_losses, losses, series, stencils
-from zofw.kernels.jit import INTS, LONGS, OUT_TABLE, REALS, TABLE, device, kernel
+from zofw.kernels.generator import U64, halve
+from zofw.kernels.jit import INTS, LONGS, OUT, OUT_TABLE, REALS, TABLE, device, kernel
+from zofw.kernels.plain import LANES
 from zofw.kernels.rows import Rows
-from zofw.kernels.stencils import LINES, LOSSES
+from zofw.kernels.stencils import LINES, LOSSES, STRIP, TOTAL_LINES
 from zofw.kernels.threads import spread
 
 GROUPS = types.Array(float64, 3, "C")
 NAMES = list(LOSSES)
 LOGISTIC, WELSCH = NAMES.index("logistic"), NAMES.index("welsch")
+TOTAL_PIECE = 4  # groups of a sum over all rows that are one piece
+COEFFICIENTS = 7
 PIECE_LINES = 256  # rows whose margins are one piece
 
-for formula in (losses.logistic_formula, losses.welsch_formula):
+for formula in (
+    losses.logistic_formula,
+    losses.welsch_formula,
+    series.logistic_slopes,
+    series.logistic_higher,
+):
     register_jitable(formula)
 logistic, welsch, half_square = map(
     device, (losses.logistic_formula, losses.welsch_formula, stencils.half_square)
 )
+logistic_passes = device(losses.logistic_passes)
 logistic_series, welsch_series = map(device, (series.logistic_series, series.welsch_series))
+logistic_series_passes = device(series.logistic_series_passes)
 
 
 @device
@@ -45,51 +56,124 @@ def apply(loss: int, values: Any) -> None:
 
 
 @device
-def add_by_formula(loss: int, t: Any, steps: Any, two_sided: Any, values: Any, total: Any) -> None:
-    """φ(t + step) and φ(t − step) for every step, added to the total."""
+def add_by_formula(
+    loss: int, t: Any, steps: Any, two_sided: Any, values: Any, ahead: Any, behind: Any
+) -> None:
+    """φ(t + step) and φ(t − step) for every step, added to their totals."""
     b = len(steps)
-    n = 2 * b if two_sided else b
     for j in range(b):
         values[j] = t + steps[j]
-    for j in range(n - b):
-        values[b + j] = t - steps[j]
-    apply(loss, values[:n])
-    for j in range(n):
-        total[j] += values[j]
-
-
-@device
-def add_by_series(loss: int, t: Any, steps: Any, two_sided: Any, total: Any) -> None:
-    """The same by the polynomial at t."""
-    b = len(steps)
-    c = logistic_series(t) if loss == LOGISTIC else welsch_series(t)
-    ahead, behind = total[:b], total[b : 2 * b]
+    apply(loss, values[:b])
+    for j in range(b):
+        ahead[j] += values[j]
     if two_sided:
         for j in range(b):
-            d = steps[j]
-            x = d * d
-            even = c[0] + x * (c[2] + x * (c[4] + x * c[6]))
-            odd = d * (c[1] + x * (c[3] + x * c[5]))
-            ahead[j] += even + odd
-            behind[j] += even - odd
-    else:
+            values[j] = t - steps[j]
+        apply(loss, values[:b])
         for j in range(b):
-            d = steps[j]
-            x = d * d
-            even = c[0] + x * (c[2] + x * (c[4] + x * c[6]))
-            odd = d * (c[1] + x * (c[3] + x * c[5]))
-            ahead[j] += even + odd
+            behind[j] += values[j]
 
 
 @device
-def scaled_steps(mu: Any, p: Any, reach: Any, steps: Any) -> Any:
-    """steps = μp; whether all of them are within reach."""
-    beyond = 0
-    for j in range(len(p)):
-        d = mu * p[j]
-        steps[j] = d
-        beyond += 1 if abs(d) > reach else 0
-    return beyond == 0
+def add_strips(
+    loss: int, reach: float, far: float, t: Any, c: Any, steps: Any, two_sided: Any, spare: Any, total: Any
+) -> None:
+    """φ(t + step) and φ(t − step) for a row not all of whose strips are within reach."""
+    b = len(steps)
+    for left in range(0, b, STRIP):
+        beyond = 0
+        for j in range(left, left + STRIP):
+            beyond += 1 if abs(steps[j]) > reach else 0
+        if beyond > 0 or abs(t) > far:
+            part = steps[left : left + STRIP]
+            add_by_formula(loss, t, part, two_sided, spare, total[left:], total[b + left :])
+            continue
+        for j in range(left, left + STRIP):
+            d = steps[j]
+            x = d * d
+            even = c[0] + x * (c[2] + x * (c[4] + x * c[6]))
+            odd = d * (c[1] + x * (c[3] + x * c[5]))
+            total[j] += even + odd
+            if two_sided:
+                total[b + j] += even - odd
+
+
+@device
+def add_group(
+    loss: int, reach: float, far: float, t: Any, c: Any, along: Any, n: int, mu: float, two_sided: Any, values: Any,
+    totals: Any,
+) -> None:  # fmt: skip
+    """φ(t + μp) and φ(t − μp) for n rows, by the polynomial at t for strips all of whose steps are within its reach.
+
+    Parameters
+    ----------
+    t, c
+        Margins [a·32 + i] of row i at point a, and the coefficients [:, a·32 + i].
+    along
+        p, (32, b), b a multiple of 16.
+    values
+        Room for 2b numbers.
+    totals
+        (k, b), or (k, 2b) for two sides.
+    """
+    b, steps, spare = along.shape[1], values[: along.shape[1]], values[along.shape[1] :]
+    for i in range(n):
+        beyond = 0
+        for j in range(b):
+            d = mu * along[i, j]
+            steps[j] = d
+            beyond += 1 if abs(d) > reach else 0
+        for a in range(totals.shape[0]):
+            m = a * LINES + i
+            if beyond > 0 or abs(t[m]) > far:
+                add_strips(loss, reach, far, t[m], c[:, m], steps, two_sided, spare, totals[a])
+                continue
+            c0, c1, c2, c3, c4, c5, c6 = c[0, m], c[1, m], c[2, m], c[3, m], c[4, m], c[5, m], c[6, m]
+            if two_sided:
+                for j in range(b):
+                    d = steps[j]
+                    x = d * d
+                    even = c0 + x * (c2 + x * (c4 + x * c6))
+                    odd = d * (c1 + x * (c3 + x * c5))
+                    totals[a, j] += even + odd
+                    totals[a, b + j] += even - odd
+            else:
+                for j in range(b):
+                    d = steps[j]
+                    x = d * d
+                    even = c0 + x * (c2 + x * (c4 + x * c6))
+                    odd = d * (c1 + x * (c3 + x * c5))
+                    totals[a, j] += even + odd
+
+
+@device
+def group_series(loss: int, t: Any, c: Any, spare: Any) -> None:
+    """c[:, m], the coefficients of the loss at t[m]; the value alone for the half square."""
+    if loss == LOGISTIC:
+        logistic_series_passes(t, c, spare[0], spare[1], spare[2])
+    elif loss == WELSCH:
+        for m in range(len(t)):
+            c[0, m], c[1, m], c[2, m], c[3, m], c[4, m], c[5, m], c[6, m] = welsch_series(t[m])
+    else:
+        c[0] = t
+        apply(loss, c[0])
+
+
+@device
+def keep_group(
+    totals: Any, c: Any, n: int, count: int, left: int, sides: int, base: Any, sums: Any, g: int
+) -> None:
+    """Write one group's totals of columns left, left + 1, … to their places among ``count``, and Σφ(t) behind them."""
+    wide, width = totals.shape[1] // sides, min(count - left, totals.shape[1] // sides)
+    for a in range(sums.shape[1]):
+        for side in range(sides):
+            for j in range(width):
+                sums[g, a, side * count + left + j] = totals[a, side * wide + j]
+        if base:
+            value = 0.0
+            for i in range(n):
+                value += c[0, a * LINES + i]
+            sums[g, a, sides * count] = value
 
 
 @kernel(void(int64, float64, float64, TABLE, TABLE, float64, boolean, boolean, GROUPS, int64, int64))
@@ -98,22 +182,23 @@ def group_sums(
     start: int, stop: int,
 ) -> None:  # fmt: skip
     """Groups start, …, stop − 1: every row's values at x + μu, x − μu and x, added to their sums."""
-    b, width = along.shape[1], sums.shape[2]
-    values, steps, one = np.empty(2 * b), np.empty(b), np.empty(1)
+    k, count, sides = t.shape[0], along.shape[1], 2 if two_sided else 1
+    wide = (count + STRIP - 1) // STRIP * STRIP
+    flat, c, spare = np.zeros(k * LINES), np.empty((COEFFICIENTS, k * LINES)), np.empty((3, k * LINES))
+    part, values, totals = np.zeros((LINES, wide)), np.empty(2 * wide), np.empty((k, sides * wide))
     for g in range(start, stop):
-        sums[g] = 0.0
-        for i in range(g * LINES, min(t.shape[1], (g + 1) * LINES)):
-            near = scaled_steps(mu, along[i], reach, steps)
-            for a in range(t.shape[0]):
-                margin, total = t[a, i], sums[g, a]
-                if near and abs(margin) <= far:
-                    add_by_series(loss, margin, steps, two_sided, total)
-                else:
-                    add_by_formula(loss, margin, steps, two_sided, values, total)
-                if base:
-                    one[0] = margin
-                    apply(loss, one)
-                    total[width - 1] += one[0]
+        top = g * LINES
+        n = min(LINES, t.shape[1] - top)
+        for a in range(k):
+            for i in range(n):
+                flat[a * LINES + i] = t[a, top + i]
+        for i in range(n):
+            for j in range(count):
+                part[i, j] = along[top + i, j]
+        group_series(loss, flat, c, spare)
+        totals[:] = 0.0
+        add_group(loss, reach, far, flat, c, part, n, mu, two_sided, values, totals)
+        keep_group(totals, c, n, count, 0, sides, base, sums, g)
 
 
 @kernel(void(GROUPS, OUT_TABLE))
@@ -136,6 +221,27 @@ def stencil_sums(name: str, t: Array, along: Array, mu: float, two_sided: bool, 
     return out
 
 
+@device
+def dot_rows(data: Any, indices: Any, starts: Any, ends: Any, x: Any, first: int, out: Any) -> None:
+    """out[i] = Σ_p data[p] x[indices[p]] over the non-zeros of row first + i, in their order.
+
+    Places are unsigned, which spares a test of their sign; one call for many rows spares counting references.
+    """
+    for i in range(len(out)):
+        total, p, last = 0.0, U64(starts[U64(first + i)]), U64(ends[U64(first + i)])
+        while p + U64(4) <= last:
+            q, r, s = p + U64(1), p + U64(2), p + U64(3)
+            total = (
+                ((total + data[p] * x[U64(indices[p])]) + data[q] * x[U64(indices[q])])
+                + data[r] * x[U64(indices[r])]
+            ) + data[s] * x[U64(indices[s])]
+            p += U64(4)
+        while p < last:
+            total += data[p] * x[U64(indices[p])]
+            p += U64(1)
+        out[i] = total
+
+
 def _margins(index: Any) -> Any:
     return void(REALS, index, index, index, TABLE, OUT_TABLE, int64, int64)
 
@@ -144,13 +250,9 @@ def _margins(index: Any) -> Any:
 def row_margins(
     data: Any, indices: Any, starts: Any, ends: Any, points: Any, out: Any, start: int, stop: int
 ) -> None:
-    """out[a, s] = Σ_p data[p] x_a[indices[p]] over the non-zeros of row s, in their order."""
-    for s in range(start, stop):
-        for a in range(len(points)):
-            total = 0.0
-            for p in range(starts[s], ends[s]):
-                total += data[p] * points[a, indices[p]]
-            out[a, s] = total
+    """out[a, start:stop] = (Z x_a)[start:stop]."""
+    for a in range(len(points)):
+        dot_rows(data, indices, starts, ends, points[a], start, out[a, start:stop])
 
 
 def margins(rows: Rows, points: Array) -> Array:
@@ -159,6 +261,77 @@ def margins(rows: Rows, points: Array) -> Array:
     task = partial(row_margins, rows.data, rows.indices, rows.starts, rows.ends, points, out)
     spread(task, rows.shape[0], PIECE_LINES, 4 * rows.nnz * len(points))
     return out
+
+
+@device
+def group_total(loss: int, t: Any, spare: Any, lanes: Any) -> Any:
+    """Σφ over one group of margins, by lanes; destroys the margins."""
+    if loss == LOGISTIC:
+        logistic_passes(t, spare[0], spare[1])
+    else:
+        apply(loss, t)
+    lanes[:] = 0.0
+    whole = len(t) // LANES * LANES
+    for top in range(0, whole, LANES):
+        part = t[top : top + LANES]
+        for k in range(LANES):
+            lanes[k] += part[k]
+    for k in range(len(t) - whole):
+        lanes[k] += t[whole + k]
+    return halve(lanes, LANES)
+
+
+def _total(index: Any) -> Any:
+    return void(int64, float64, REALS, index, index, index, REALS, REALS, OUT, int64, int64)
+
+
+@kernel(_total(INTS), _total(LONGS))
+def row_totals(
+    loss: int, unit: float, data: Any, indices: Any, starts: Any, ends: Any, x: Any, offsets: Any, out: Any,
+    start: int, stop: int,
+) -> None:  # fmt: skip
+    """Groups start, …, stop − 1 of Σ_i φ((a_iᵀx − c_i)/unit); no offsets for zeros."""
+    values, spare, lanes = np.empty(TOTAL_LINES), np.empty((2, TOTAL_LINES)), np.empty(LANES)
+    for g in range(start, stop):
+        top = g * TOTAL_LINES
+        t = values[: min(TOTAL_LINES, len(starts) - top)]
+        dot_rows(data, indices, starts, ends, x, top, t)
+        if len(offsets):
+            for i in range(len(t)):
+                t[i] -= offsets[top + i]
+        if unit != 1.0:
+            for i in range(len(t)):
+                t[i] /= unit
+        out[g] = group_total(loss, t, spare, lanes)
+
+
+def total(name: str, A: Any, x: Array, offsets: Array | None, unit: float) -> float:
+    """See :func:`zofw.kernels.stencils.total`."""
+    n = A.shape[0]
+    out, shifts = np.empty(-(-n // TOTAL_LINES)), np.empty(0) if offsets is None else offsets
+    parts = (A.data, A.indices, A.indptr[:-1], A.indptr[1:], np.ascontiguousarray(x), shifts)
+    spread(
+        partial(row_totals, NAMES.index(name), unit, *parts, out),
+        len(out),
+        TOTAL_PIECE,
+        len(A.data) // 2 + 4 * n,
+    )
+    return float(sum(out.tolist()))
+
+
+@kernel(void(int64, OUT, OUT, int64, int64))
+def margin_totals(loss: int, t: Any, out: Any, start: int, stop: int) -> None:
+    """Groups start, …, stop − 1 of Σ_i φ(t_i); destroys the margins."""
+    spare, lanes = np.empty((2, TOTAL_LINES)), np.empty(LANES)
+    for g in range(start, stop):
+        out[g] = group_total(loss, t[g * TOTAL_LINES : min(len(t), (g + 1) * TOTAL_LINES)], spare, lanes)
+
+
+def total_of_margins(name: str, t: Array) -> float:
+    """The same from margins, which are destroyed."""
+    out = np.empty(-(-len(t) // TOTAL_LINES))
+    spread(partial(margin_totals, NAMES.index(name), t, out), len(out), TOTAL_PIECE, 4 * len(t))
+    return float(sum(out.tolist()))
 
 
 @device
@@ -244,4 +417,4 @@ def coordinate_sums(
     return out
 
 
-__all__ = ["compiled_losses", "coordinate_sums", "margins", "stencil_sums"]
+__all__ = ["compiled_losses", "coordinate_sums", "margins", "stencil_sums", "total", "total_of_margins"]

@@ -16,7 +16,7 @@ from zofw import kernels
 from zofw.core import Array, blocks
 
 PLAIN_CHUNK = 1 << 12  # numbers that NumPy carries through a formula at a time: 32 kB each
-COMPILED_CHUNK = 1 << 15
+COMPILED_CHUNK = 1 << 10  # numbers that stay in the nearest cache from pass to pass
 LARGEST = 708.0  # e^{−a} is a normal number up to here; beyond, its value there (3e-308) stands for it
 LOG2E = 1.4426950408889634
 LN2 = 0.6931471805599453
@@ -39,19 +39,29 @@ Q = (
 )  # fmt: skip
 
 
-def exp_parts(a: Any) -> Any:
-    """2^{−k} and r·P(r) with e^{−a} = 2^{−k}(1 + r·P(r)), for a ≥ 0."""
+def reduced(a: Any) -> Any:
+    """2^{−k} and r, for a ≥ 0."""
     a = np.minimum(a, LARGEST)
     shifted = BIASED - a * LOG2E
     k = BIASED - shifted
-    r = (k * LN2_HIGH - a) + k * LN2_LOW
+    power = np.int64(np.float64(shifted).view(np.int64) << np.int64(52)).view(np.float64)
+    return power, (k * LN2_HIGH - a) + k * LN2_LOW
+
+
+def exp_rest(r: Any) -> Any:
+    """r·P(r) = eʳ − 1."""
     r2 = r * r
     r4 = r2 * r2
     low = (P[0] + r * P[1]) + r2 * (P[2] + r * P[3])
     middle = (P[4] + r * P[5]) + r2 * (P[6] + r * P[7])
     high = (P[8] + r * P[9]) + r2 * P[10]
-    power = np.int64(np.float64(shifted).view(np.int64) << np.int64(52)).view(np.float64)
-    return power, r * (low + r4 * (middle + r4 * high))
+    return r * (low + r4 * (middle + r4 * high))
+
+
+def exp_parts(a: Any) -> Any:
+    """2^{−k} and r·P(r) with e^{−a} = 2^{−k}(1 + r·P(r)), for a ≥ 0."""
+    power, r = reduced(a)
+    return power, exp_rest(r)
 
 
 def exp_minus(a: Any) -> Any:
@@ -60,25 +70,30 @@ def exp_minus(a: Any) -> Any:
     return power + power * rest
 
 
-def log1p_unit(e: Any) -> Any:
-    """log(1 + e) for 0 ≤ e ≤ 1: h·ln 2 + 2 artanh s, s = (e − h)/(e + 2 + h), h = [e > √2 − 1]."""
+def quotient(e: Any) -> Any:
+    """s = (e − h)/(e + 2 + h) and h = [e > √2 − 1], for 0 ≤ e ≤ 1."""
     h = np.floor(e + ABOVE)
-    s = (e - h) / (e + (2.0 + h))
+    return (e - h) / (e + (2.0 + h)), h
+
+
+def twice_artanh(s: Any) -> Any:
+    """2 artanh s = s·Q(s²)."""
     q = s * s
     q2 = q * q
     low = (Q[0] + q * Q[1]) + q2 * (Q[2] + q * Q[3])
     high = (Q[4] + q * Q[5]) + q2 * (Q[6] + q * Q[7])
-    return s * (low + (q2 * q2) * high) + h * LN2
+    return s * (low + (q2 * q2) * high)
 
 
-def softplus(t: Any, e: Any) -> Any:
-    """log(1 + e^{−t}) = max(−t, 0) + log(1 + e) with e = e^{−|t|}."""
-    return np.maximum(-t, 0.0) + log1p_unit(e)
+def softplus(t: Any, s: Any, h: Any) -> Any:
+    """log(1 + e^{−t}) = max(−t, 0) + log(1 + e), e = e^{−|t|}, and log(1 + e) = h·ln 2 + 2 artanh s."""
+    return np.maximum(-t, 0.0) + (twice_artanh(s) + h * LN2)
 
 
 def logistic_formula(t: Any) -> Any:
     """log(1 + e^{−t})."""
-    return softplus(t, exp_minus(np.abs(t)))
+    s, h = quotient(exp_minus(np.abs(t)))
+    return softplus(t, s, h)
 
 
 def welsch_formula(t: Any) -> Any:
@@ -87,13 +102,23 @@ def welsch_formula(t: Any) -> Any:
     return (1.0 - power) - power * rest
 
 
+def logistic_passes(t: Array, a: Array, b: Array) -> None:
+    """log(1 + e^{−t}) over t, in passes short enough for a processor to have many numbers in flight; a and b are spare."""
+    for i in range(t.size):
+        a[i], b[i] = reduced(np.abs(t[i]))
+    for i in range(t.size):
+        b[i] = exp_rest(b[i])
+    for i in range(t.size):
+        a[i], b[i] = quotient(a[i] + a[i] * b[i])
+    for i in range(t.size):
+        t[i] = softplus(t[i], a[i], b[i])
+
+
 def logistic_loop(t: Array) -> None:
-    """log(1 + e^{−t}) over t; in two passes, each short enough for many numbers to be in flight at once."""
-    e = np.empty(t.size)
-    for i in range(t.size):
-        e[i] = exp_minus(np.abs(t[i]))
-    for i in range(t.size):
-        t[i] = softplus(t[i], e[i])
+    """log(1 + e^{−t}) over t."""
+    a, b = np.empty(COMPILED_CHUNK), np.empty(COMPILED_CHUNK)
+    for start in range(0, t.size, COMPILED_CHUNK):
+        logistic_passes(t[start : start + COMPILED_CHUNK], a, b)
 
 
 def welsch_loop(t: Array) -> None:
@@ -115,9 +140,7 @@ def welsch(t: Array) -> Array:
 def _apply(name: str, formula: Callable[[Any], Any], t: Array) -> Array:
     flat = t.reshape(-1)
     if kernels.wanted(t.size):
-        loop = getattr(kernels.load("compiled_losses"), name)
-        for start, stop in blocks(flat.size, COMPILED_CHUNK):
-            loop(flat[start:stop])
+        getattr(kernels.load("compiled_losses"), name)(flat)
     else:
         for start, stop in blocks(flat.size, PLAIN_CHUNK):
             flat[start:stop] = formula(flat[start:stop])

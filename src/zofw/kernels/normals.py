@@ -123,22 +123,34 @@ def touched_rows(indices: Any, starts: Any, ends: Any, where: Any) -> Any:
 
 
 @device
-def add_rows(data: Any, indices: Any, begin: int, end: int, where: Any, table: Any, total: Any) -> None:
-    """total += Σ_p data[p] · table[where[indices[p]]], four non-zeros to a pass, in their order."""
-    width = len(total)
-    p = begin
-    while p + 4 <= end:
-        z0, z1, z2, z3 = data[p], data[p + 1], data[p + 2], data[p + 3]
-        u0, u1 = table[where[indices[p]]], table[where[indices[p + 1]]]
-        u2, u3 = table[where[indices[p + 2]]], table[where[indices[p + 3]]]
-        for j in range(width):
-            total[j] = (((total[j] + z0 * u0[j]) + z1 * u1[j]) + z2 * u2[j]) + z3 * u3[j]
-        p += 4
-    while p < end:
-        z0, u0 = data[p], table[where[indices[p]]]
-        for j in range(width):
-            total[j] += z0 * u0[j]
-        p += 1
+def gather(
+    data: Any, indices: Any, starts: Any, ends: Any, first: int, n: int, where: Any, table: Any, out: Any, top: int,
+    left: int,
+) -> None:  # fmt: skip
+    """out[top + i, left:left + width] = Σ_p data[p] · table[where[indices[p]]] over the non-zeros of row first + i.
+
+    Four non-zeros to a pass, in their order. Places are unsigned and rows are no views: neither signs nor references are
+    looked at.
+    """
+    for i in range(n):
+        line, p, last = U64(top + i), U64(starts[U64(first + i)]), U64(ends[U64(first + i)])
+        for j in range(table.shape[1]):
+            out[line, left + j] = 0.0
+        while p + U64(4) <= last:
+            q, r, s = p + U64(1), p + U64(2), p + U64(3)
+            z0, z1, z2, z3 = data[p], data[q], data[r], data[s]
+            u0, u1 = U64(where[U64(indices[p])]), U64(where[U64(indices[q])])
+            u2, u3 = U64(where[U64(indices[r])]), U64(where[U64(indices[s])])
+            for j in range(table.shape[1]):
+                out[line, left + j] = (
+                    ((out[line, left + j] + z0 * table[u0, j]) + z1 * table[u1, j]) + z2 * table[u2, j]
+                ) + z3 * table[u3, j]
+            p += U64(4)
+        while p < last:
+            z0, u0 = data[p], U64(where[U64(indices[p])])
+            for j in range(table.shape[1]):
+                out[line, left + j] += z0 * table[u0, j]
+            p += U64(1)
 
 
 def _gather(index: Any) -> Any:
@@ -159,9 +171,4 @@ def gather_rows(
     stop: int,
 ) -> None:
     """out[start:stop, left:left + width] = Z table, the table holding the touched rows of U."""
-    total = np.empty(table.shape[1])
-    for s in range(start, stop):
-        total[:] = 0.0
-        add_rows(data, indices, starts[s], ends[s], where, table, total)
-        for j in range(len(total)):
-            out[s, left + j] = total[j]
+    gather(data, indices, starts, ends, start, stop - start, where, table, out, start, left)

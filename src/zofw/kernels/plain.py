@@ -94,11 +94,11 @@ class Entries:
             for start, stop in blocks(bottom - top, LANES):
                 tile = self.entries(key, np.arange(top + start, top + stop, dtype=np.int64), 0, count)
                 lanes[: stop - start] += terms(tile, top + start, top + stop)
-            out += _halve(lanes)
+            out += halve(lanes)
         return out
 
 
-def _halve(x: Array) -> Array:
+def halve(x: Array) -> Array:
     """Sum over the first axis, of length 2^m: upper half added to lower half, m times."""
     while len(x) > 1:
         middle = len(x) // 2
@@ -150,7 +150,7 @@ class Signs(Entries):
             folded = np.empty((sums.shape[1], BYTE_BITS))
             for bit in reversed(range(BYTE_BITS)):
                 low, high = sums[: 1 << bit], sums[1 << bit :]
-                folded[:, bit] = _halve(high - low)
+                folded[:, bit] = halve(high - low)
                 sums = low + high
             out += folded.ravel()[:count]
         return out

@@ -11,33 +11,71 @@ from typing import Any
 
 import numpy as np
 
-from zofw.kernels.losses import LARGEST, exp_parts, logistic_formula, welsch_formula
+from zofw.core import Array
+from zofw.kernels.losses import (
+    LARGEST,
+    exp_minus,
+    exp_parts,
+    exp_rest,
+    logistic_formula,
+    quotient,
+    reduced,
+    softplus,
+    welsch_formula,
+)
 
 LOGISTIC_REACH = 2.0**-6  # |φ⁗‴δ⁷/7!| ≤ δ⁷φ/7! < 2⁻⁵³φ
 WELSCH_REACH = 2.0**-8  # |φ⁗‴|/7! ≤ 0.23
 WELSCH_FAR = 26.0  # margins whose e^{−t²} is 0 to rounding many times over
 
 
-def logistic_series(t: Any) -> Any:
-    """The coefficients of log(1 + e^{−(t+δ)}): with w = σ(1 − σ) and s = 1 − 2σ, w′ = −ws and s′ = 2w."""
-    a = np.abs(t)
-    power, rest = exp_parts(a)
-    e = np.float64(a <= LARGEST) * (power + power * rest)
+def logistic_slopes(t: Any, e: Any) -> Any:
+    """σ = 1/(1 + eᵗ), s = 1 − 2σ and w = σ(1 − σ), from e = e^{−|t|}."""
+    e = np.float64(np.abs(t) <= LARGEST) * e
     inverse = 1.0 / (1.0 + e)
     right = np.float64(t >= 0.0)
     sigma = (right * e + (1.0 - right)) * inverse
     s = (2.0 * right - 1.0) * ((1.0 - e) * inverse)
-    w = e * inverse * inverse
+    return sigma, s, e * inverse * inverse
+
+
+def logistic_higher(s: Any, w: Any) -> Any:
+    """The second to the sixth coefficient: w′ = −ws and s′ = 2w."""
     ws = w * s
     return (
-        logistic_formula(t),
-        -sigma,
         w * (1 / 2),
         ws * (-1 / 6),
         w * (1.0 - 6.0 * w) * (1 / 24),
         ws * (1.0 - 12.0 * w) * (-1 / 120),
         w * (1.0 - 30.0 * w + 120.0 * (w * w)) * (1 / 720),
     )
+
+
+def logistic_series(t: Any) -> Any:
+    """The coefficients of log(1 + e^{−(t+δ)})."""
+    sigma, s, w = logistic_slopes(t, exp_minus(np.abs(t)))
+    c2, c3, c4, c5, c6 = logistic_higher(s, w)
+    return logistic_formula(t), -sigma, c2, c3, c4, c5, c6
+
+
+def logistic_series_passes(t: Array, c: Array, a: Array, b: Array, e: Array) -> None:
+    """c[:, i], the coefficients at t_i, in passes like those of the loss; a, b and e are spare."""
+    c0, c1, c2, c3, c4, c5, c6 = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
+    for i in range(t.size):
+        a[i], b[i] = reduced(np.abs(t[i]))
+    for i in range(t.size):
+        b[i] = exp_rest(b[i])
+    for i in range(t.size):
+        e[i] = a[i] + a[i] * b[i]
+    for i in range(t.size):
+        a[i], b[i] = quotient(e[i])
+    for i in range(t.size):
+        c0[i] = softplus(t[i], a[i], b[i])
+    for i in range(t.size):
+        sigma, a[i], b[i] = logistic_slopes(t[i], e[i])
+        c1[i] = -sigma
+    for i in range(t.size):
+        c2[i], c3[i], c4[i], c5[i], c6[i] = logistic_higher(a[i], b[i])
 
 
 def welsch_series(t: Any) -> Any:

@@ -54,6 +54,14 @@ def byte_tables(c: Any, tables: Any) -> None:
             size *= 2
 
 
+@kernel(void(uint64, REALS, OUT))
+def sign_combine_at_once(key: Any, c: Any, out: Any) -> None:
+    """U c, the tables included."""
+    tables = np.empty(((len(c) + WORD_BITS - 1) // WORD_BITS * WORD_BYTES, BYTE_VALUES))
+    byte_tables(c, tables)
+    sign_combine(key, tables, out, 0, len(out))
+
+
 @device
 def fold(column: Any, scratch: Any, out: Any, offset: int) -> None:
     """out[offset + bit] = Σ_v ± column[v], signs by the bits of v, from the highest down; destroys the column."""

@@ -7,17 +7,21 @@ bit, and no result depends on the threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from zofw import kernels
 from zofw.core import Array, Indices, blocks
 from zofw.kernels import losses, series
+from zofw.kernels.plain import LANES, halve
 from zofw.kernels.rows import Rows
 
 LINES = 32  # rows of a group
+STRIP = 16  # columns that take the polynomial together, or the formula
 GROUP_LINES = 2048  # rows of a group along coordinates, unless groups of that size would be too many
+TOTAL_LINES = 1024  # rows of a group of the sum over all of them
 GROUP_ENTRIES = 1 << 22  # sums of all groups together
 
 
@@ -71,19 +75,80 @@ def stencil_sums(name: str, t: Array, along: Array, mu: float, two_sided: bool, 
     return out
 
 
+class Source(Protocol):
+    """Directions whose entries are those of a key."""
+
+    @property
+    def kind(self) -> str | None: ...
+    @property
+    def key(self) -> int: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def count(self) -> int: ...
+
+
+def answer(
+    name: str,
+    A: Any,
+    picked: Indices | None,
+    part: tuple[int, int],
+    shift: tuple[Array | None, float],
+    points: Array,
+    U: Source,
+    mu: float,
+    two_sided: bool,
+    base: bool,
+) -> Array | None:
+    """The sums of :func:`stencil_sums` for sparse rows and implicit directions in one compiled call; None without one.
+
+    Parameters
+    ----------
+    name
+        The loss φ.
+    A, picked, part
+        The rows: positions ``part[0]``, …, ``part[1] − 1`` of the list ``picked``, or of all rows for None.
+    shift
+        c and the unit of t = (a_iᵀx − c_i)/unit.
+    points
+        (k, d).
+    U, mu, two_sided, base
+        Directions and stencil.
+    """
+    kind = U.kind
+    if kind is None or not kernels.wanted((part[1] - part[0]) * U.count):
+        return None
+    sums: Array = kernels.load("fused").answer(
+        name,
+        A,
+        picked,
+        *part,
+        *shift,
+        np.ascontiguousarray(points),
+        kind,
+        U.key,
+        U.count,
+        mu / shift[1],
+        two_sided,
+        base,
+    )
+    return sums
+
+
 def _values(loss: Loss, t: Array, steps: Array, two_sided: bool) -> list[Array]:
-    """φ(t + step) and φ(t − step) for margins (m, 1) and steps (m, b): rows within reach by their polynomial."""
+    """φ(t + step) and φ(t − step) for margins (m, 1) and steps (m, b): strips of a row within reach by its polynomial."""
     sides = [loss.phi(t + steps)] + [loss.phi(t - steps)] * two_sided
-    near = (np.abs(t[:, 0]) <= loss.far) & ~(np.abs(steps) > loss.reach).any(axis=1)
-    if loss.series is None or not near.any():
+    if loss.series is None:
         return sides
-    c = loss.series(t[near])
-    d = steps[near]
-    x = d * d
-    even = c[0] + x * (c[2] + x * (c[4] + x * c[6]))
-    odd = d * (c[1] + x * (c[3] + x * c[5]))
-    for side, values in zip(sides, (even + odd, even - odd), strict=False):
-        side[near] = values
+    for left, right in blocks(steps.shape[1], STRIP):
+        d = steps[:, left:right]
+        near = (np.abs(t[:, 0]) <= loss.far) & ~(np.abs(d) > loss.reach).any(axis=1)
+        c, d = loss.series(t[near]), d[near]
+        x = d * d
+        even = c[0] + x * (c[2] + x * (c[4] + x * c[6]))
+        odd = d * (c[1] + x * (c[3] + x * c[5]))
+        for side, values in zip(sides, (even + odd, even - odd), strict=False):
+            side[near, left:right] = values
     return sides
 
 
@@ -146,6 +211,30 @@ def _one_by_one(rows: Array) -> Array:
     for row in rows:
         total += row
     return total
+
+
+def total(name: str, A: Any, x: Array, offsets: Array | None, unit: float) -> float:
+    """Σ_i φ((a_iᵀx − c_i)/unit) over all rows of A.
+
+    Groups of 1024 rows one after the other; in a group, rows i ≡ l (mod 64) one after the other for each lane l, then
+    lanes by halving.
+    """
+    sparse = sp.issparse(A)
+    by_kernel = kernels.wanted(int(A.nnz) if sparse else A.shape[0])
+    if by_kernel and sparse:
+        fused: float = kernels.load("compiled_stencils").total(name, A, x, offsets, unit)
+        return fused
+    t = np.asarray(A @ x)
+    t = (t if offsets is None else t - offsets) / unit
+    if by_kernel:
+        compiled: float = kernels.load("compiled_stencils").total_of_margins(name, t)
+        return compiled
+    out = 0.0
+    for start, stop in blocks(len(t), TOTAL_LINES):
+        lanes = np.zeros(-(-(stop - start) // LANES) * LANES)
+        lanes[: stop - start] = LOSSES[name].phi(t[start:stop])
+        out += float(halve(_one_by_one(lanes.reshape(-1, LANES))))
+    return out
 
 
 def margins(rows: Rows, points: Array) -> Array:

@@ -11,7 +11,8 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-THREADS_REPAY = 300_000
+THREADS_REPAY = 500_000
+SHARES = 4  # ranges for each thread
 
 _pool: tuple[int, ThreadPoolExecutor] | None = None
 
@@ -36,9 +37,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def spread(task: Callable[[int, int], object], total: int, size: int, work: int) -> None:
-    """Call ``task(start, stop)`` on ranges covering 0, …, total − 1: one range, or ranges of ``size`` on several threads.
+    """Call ``task(start, stop)`` on ranges covering 0, …, total − 1: one range, or several on several threads.
 
-    Threads are used where ``work``, in about nanoseconds, repays them. Nothing a task computes may depend on its range.
+    Threads are used where ``work``, in about nanoseconds, repays them; each then takes a few ranges of whole pieces of
+    ``size``, long ones, for between two of them it waits for the interpreter. Nothing a task computes may depend on its range.
     """
     global _pool
     if work < THREADS_REPAY or total <= size or (helpers := min(count(), -(-total // size)) - 1) < 1:
@@ -46,6 +48,7 @@ def spread(task: Callable[[int, int], object], total: int, size: int, work: int)
         return
     if _pool is None or _pool[0] != helpers:
         _pool = helpers, ThreadPoolExecutor(helpers, thread_name_prefix="zofw")
+    size *= max(1, total // (size * SHARES * (helpers + 1)))
     starts = itertools.count(0, size)
 
     def share() -> None:
@@ -55,4 +58,5 @@ def spread(task: Callable[[int, int], object], total: int, size: int, work: int)
     others = [_pool[1].submit(share) for _ in range(helpers)]
     share()
     for other in others:
-        other.result()
+        if not other.cancel():  # a helper that has not begun by now finds nothing left to do
+            other.result()

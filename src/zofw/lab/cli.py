@@ -16,7 +16,9 @@ from typing import Annotated, Any
 import typer
 
 import zofw
+from zofw.lab.claims import by_heading, figures_of
 from zofw.lab.console import console, ends, errors, plain_table, watching
+from zofw.lab.desk import counter
 from zofw.lab.experiment import present, tune
 from zofw.lab.guard import guarded
 from zofw.lab.information import LOOKING, shelf
@@ -281,10 +283,12 @@ def _show(summary: dict[str, Any], made: dict[str, Path], as_json: bool) -> None
         if case["optimum"] is not None:
             screen.print(f"f* = {case['optimum']['value']:.10g} ({case['optimum']['label']})")
         screen.print(ends(summary, case))
-    if summary["claims"]:
-        table = plain_table("\nthe paper says, we measured", "claim", "verdict", left=2)
-        for claim in summary["claims"]:
-            table.add_row(claim["says"], f"{claim['verdict']} ({claim['held']} of {claim['of']})")
+    for heading, claims in by_heading(summary["claims"]).items():
+        table = plain_table(f"\n{heading}", "claim", "verdict", "figures", left=3)
+        for claim in claims:
+            table.add_row(
+                claim["says"], f"{claim['verdict']} ({claim['held']} of {claim['of']})", figures_of(claim)
+            )
         screen.print(table)
     screen.print()
     for kind in ("figure", "figure-all", "images", "report"):
@@ -325,6 +329,7 @@ def _end(sentences: list[str], *, told: bool = False) -> None:
 
 
 app.add_typer(shelf, name="datasets")
+app.add_typer(counter, name="desk")
 for name, function in LOOKING.items():
     app.command(name)(guarded(function))
 

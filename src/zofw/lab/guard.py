@@ -10,6 +10,7 @@ import typer
 
 from zofw.core import EvaluationError
 from zofw.data import DataError
+from zofw.desk import AnswerError
 from zofw.lab.console import console, errors
 from zofw.lab.spec import SpecError
 from zofw.lab.store import StoreError
@@ -25,6 +26,7 @@ MISTAKES = (
     StoreError,
     DataError,
     FileError,
+    AnswerError,
     BudgetError,
     LockedError,
     EvaluationError,

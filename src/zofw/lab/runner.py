@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import os
 import queue
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from zofw.run.result import Result
 __all__ = ["Outcome", "Progress", "Unit", "execute", "run_all"]
 
 TOLD_EVERY = 0.25  # seconds between two messages of a worker
+SECONDS_TO_SAVE = 10.0  # for a worker whose parent is gone
 MISTAKES = (
     SpecError,
     DataError,
@@ -272,7 +275,18 @@ _messages: Any = None
 def _begin(messages: Any) -> None:
     global _messages
     _messages = messages
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     kernels.prepare()
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed saves its run, as at SIGTERM, and ends too."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(SECONDS_TO_SAVE)
+        os._exit(1)
 
 
 def _send(progress: Progress) -> None:
@@ -354,8 +368,8 @@ def run_all(
     if waiting:
         kernels.prepare()  # compiled here once, read from the disk by the workers
         context = get_context("spawn")
-        with one_thread(), context.Manager() as manager:
-            messages = manager.Queue()
+        with one_thread():
+            messages = context.Queue()
             pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(messages,))
             try:
                 _collect(

@@ -9,6 +9,7 @@ from zofw.problems.linear import LinearModel
 from zofw.problems.logistic import Logistic
 from zofw.problems.matrix_completion import MatrixCompletion
 from zofw.problems.quadratic import Quadratic
+from zofw.problems.sharded import Sharded
 
 __all__ = [
     "BlackBox",
@@ -18,6 +19,7 @@ __all__ = [
     "Logistic",
     "MatrixCompletion",
     "Quadratic",
+    "Sharded",
     "UniversalAttack",
     "evaluate",
     "mean_value",

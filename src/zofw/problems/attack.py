@@ -9,6 +9,7 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zofw.arrays import to_numpy
 from zofw.core import Array, EvaluationError, Indices, blocks
 from zofw.extras import extra
 
@@ -256,7 +257,7 @@ def _tensors(model: Any) -> Iterator[Any]:
 
 
 def _pixels(images: ArrayLike) -> Array:
-    pixels = np.asarray(images, dtype=float)
+    pixels = np.asarray(to_numpy(images), dtype=float)
     if pixels.ndim < 2 or pixels.size == 0:
         raise ValueError(
             f"UniversalAttack needs at least one image, as an array (n, …); got an array of shape {pixels.shape}. If no "
@@ -271,7 +272,7 @@ def _pixels(images: ArrayLike) -> Array:
 
 
 def _classes(name: str, classes: ArrayLike, n: int) -> NDArray[np.int64]:
-    array = np.asarray(classes)
+    array = to_numpy(classes)
     if array.shape != (n,) or array.dtype.kind not in "iu" or (array < 0).any():
         raise ValueError(
             f"UniversalAttack needs {name} to be one whole number ≥ 0 for each of the {n} images; got shape "

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from zofw.arrays import as_kind, sample_of_kind, to_numpy
 from zofw.core import Array, EvaluationError, Indices
 
 
@@ -31,12 +32,20 @@ class BlackBox:
     at_once
         For a vectorised ``fun``, about how many evaluations it is asked for in one call at most: the grain in which work
         is spread over workers, repeated after an error, and kept by a checkpoint. By default as many as memory allows.
+    like
+        An array of the kind that ``fun`` wants, such as ``torch.zeros(1, device="cuda")``: points, and the indices of a
+        batch, are handed over as torch tensors, or arrays of any library that follows the array API standard, in its
+        precision and on its device. Only its kind is kept. By default ``fun`` gets NumPy arrays.
 
     Notes
     -----
     Methods evaluate x + μu around a feasible x, and such a point may lie outside the set; ``minimize(…, inside=True)``
     keeps every evaluated point inside. An exception of ``fun`` is chained to an
     :class:`~zofw.core.EvaluationError` that says where in the run it happened.
+
+    Values may come back as numbers or arrays of any of these kinds, from any device. The methods compute in double
+    precision whatever ``like`` is; a function in single precision needs radii to match, which the default method finds by
+    measuring the noise of the values.
 
     Examples
     --------
@@ -52,6 +61,7 @@ class BlackBox:
     n: int = 1
     vectorized: bool = False
     at_once: int | None = None
+    like: Any = None
 
     def __post_init__(self) -> None:
         if not callable(self.fun):
@@ -64,18 +74,21 @@ class BlackBox:
             raise ValueError(
                 f"at_once={self.at_once!r}: it is a whole number of at least 1 and goes with vectorized=True."
             )
+        if self.like is not None:
+            object.__setattr__(self, "like", sample_of_kind(self.like))
 
     def values(self, points: Array, components: Indices) -> Array:
         if self.vectorized:
-            table = self._call(points[0], None, points, components)
+            table = self._call(points[0], None, self._given(points), self._given(components))
             try:
-                return np.asarray(table)
-            except ValueError as error:
+                array = to_numpy(table)
+            except (ValueError, TypeError, RuntimeError) as error:
                 raise EvaluationError(
                     f"The objective should return an array of shape ({len(points)}, {len(components)}); what it returned "
                     f"is no array: {error}.",
                     point=points[0],
                 ) from error
+            return array.astype(np.float64, copy=False) if array.dtype.kind == "f" else array
         table = np.empty((len(points), len(components)))
         for row, x in enumerate(points):
             for column, i in enumerate(components):
@@ -91,7 +104,8 @@ class BlackBox:
         """f_i(x) by one call of a function that is not vectorised; x contiguous, as sums depend on strides."""
         x = np.ascontiguousarray(x).view()
         x.setflags(write=False)
-        arguments = (x, component) if self._takes_component else (x,)
+        given = self._given(x)
+        arguments = (given, component) if self._takes_component else (given,)
         return self._number(self._call(x, component, *arguments), x, component)
 
     @cached_property
@@ -107,6 +121,10 @@ class BlackBox:
             return self.n > 1
         return self.n > 1 or len(required) >= 2
 
+    def _given(self, array: Any) -> Any:
+        """A point, points or indices as the kind of array that the function wants."""
+        return array if self.like is None else as_kind(array, self.like)
+
     def _call(self, x: Array, component: int | None, *arguments: Any) -> Any:
         try:
             return self.fun(*arguments)
@@ -118,7 +136,12 @@ class BlackBox:
 
     @staticmethod
     def _number(value: Any, x: Array, component: int) -> float:
-        array = np.asarray(value)
+        if isinstance(value, float):
+            return float(value)
+        try:
+            array = to_numpy(value)
+        except (ValueError, TypeError, RuntimeError):
+            array = np.empty(0)
         if array.size != 1 or array.dtype.kind not in "fiub":
             raise EvaluationError(
                 f"The objective should return one number for component {component}; it returned {value!r:.80}.",

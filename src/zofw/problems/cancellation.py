@@ -10,10 +10,16 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from zofw.core import Answer, Query
+from zofw.directions import Explicit
 
 NOISE = 16.0  # differences below this many units in the last place of the values are not to be trusted
 
 _smallest: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
+
+
+def _written_out(query: Query) -> bool:
+    """Whether there are no directions, or they are written out, projected on a set's affine hull or not."""
+    return isinstance(getattr(query.directions, "base", query.directions), Explicit | None)
 
 
 def watch_cancellation(problem: Any, query: Query, answer: Answer) -> None:
@@ -22,11 +28,12 @@ def watch_cancellation(problem: Any, query: Query, answer: Answer) -> None:
     Values F carry an error of about ε|F|, so that (F(x + μu) − F(x − μu))/2μ carries ε|F|/μ beside O(μ²) from the curvature;
     the two are balanced near ‖μu‖ ~ ε^{1/3}. The precision ε is that of ``problem.dtype`` where it has one (a network in
     single precision), else double. Directions that change nothing at all do not count. One look for each halving of
-    the radius: it costs nothing to speak of.
+    the radius: it costs nothing to speak of. Directions that a method wrote out itself, which is how Explore-Correct asks
+    for the noise of the values, are its own affair.
     """
     mu = query.radius
     remembers = isinstance(problem, Hashable) and hasattr(problem, "__weakref__")
-    if query.directions is None or (remembers and mu > 0.5 * _smallest.get(problem, np.inf)):
+    if _written_out(query) or (remembers and mu > 0.5 * _smallest.get(problem, np.inf)):
         return
     if remembers:
         _smallest[problem] = mu

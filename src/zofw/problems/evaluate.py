@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from zofw.core import Answer, Array, Batch, EvaluationError, Indices, Problem, Query, Stencil, Tile, blocks
-from zofw.differences import slopes
+from zofw.differences import LARGEST, slopes
 from zofw.problems.cancellation import watch_cancellation
 
 TILE_COMPONENTS = 8192
@@ -32,7 +32,7 @@ class Structured(Protocol):
     """A problem that answers tiles itself, without forming perturbed points."""
 
     def rows_at_once(self, query: Query) -> int:
-        """How many components fill a tile that takes all directions together."""
+        """How many components fill a tile that takes all directions together; ``tall``, 1 by default, raises their limit."""
 
     def sums(self, query: Query, tile: Tile) -> Sums: ...
 
@@ -47,15 +47,22 @@ class Pairwise(Protocol):
 
 def tiles(problem: Problem, query: Query) -> list[Tile]:
     """The fixed partition of a query. Variances of forward differences need the base value in every tile of rows."""
+    if hasattr(problem, "tiles"):
+        own: list[Tile] = problem.tiles(query)
+        return own
     sides = 2 if query.stencil.two_sided else 1
     most = getattr(problem, "at_once", None) or TILE_VALUES
     if query.paired:
         width = max(1, most // sides)
         return [Tile(left, right, left, right) for left, right in blocks(query.count, width)]
-    rows = min(len(query.batch), TILE_COMPONENTS, max(1, most // sides))
+    size = len(query.batch)
+    rows = min(size, TILE_COMPONENTS, max(1, most // sides))
     width = max(1, most // (sides * max(1, rows)))
     if hasattr(problem, "rows_at_once"):
-        rows, width = max(1, min(rows, problem.rows_at_once(query))), max(1, query.count)
+        tall = TILE_COMPONENTS * getattr(problem, "tall", 1)
+        rows, width = max(1, min(size, tall, problem.rows_at_once(query))), max(1, query.count)
+        if size <= rows and query.count > 0:
+            return [Tile(0, query.count, 0, size)]
     elif query.variance and not query.stencil.two_sided:
         rows, width = max(1, min(rows, most // query.count)), query.count
     columns = list(blocks(query.count, width)) or [(0, 0)]
@@ -80,11 +87,12 @@ def tile_sums(problem: Problem, query: Query, tile: Tile) -> Sums:
         tables = [_table(problem, query, tile, anchor) for anchor in range(len(query.anchors))]
         return reduce_table(query, tile, np.stack(tables))
     sums: Sums = problem.sums(query, tile)
-    if not np.isfinite(sums.values).all():
-        anchor, column = np.argwhere(~np.isfinite(sums.values))[0]
+    sound = np.abs(sums.values) <= LARGEST * (tile.bottom - tile.top)
+    if not sound.all():
+        anchor, column = np.argwhere(~sound)[0]
         raise EvaluationError(
             f"The objective's sum over components {tile.top} to {tile.bottom - 1} of the batch is "
-            f"{sums.values[anchor, column]} at point {column} of the query.",
+            f"{sums.values[anchor, column]} at point {column} of the query; a value should be at most {LARGEST:g} in modulus.",
             point=query.points(int(anchor), tile)[column],
         )
     return sums
@@ -176,16 +184,18 @@ def checked(table: Any, points: Array, components: Indices, *, paired: bool = Fa
         raise EvaluationError(
             f"The objective should return real numbers; it returned dtype {table.dtype}.", point=points[0]
         )
-    if not np.isfinite(table).all():
-        place = tuple(np.argwhere(~np.isfinite(table))[0])
+    values: Array = np.asarray(table, dtype=np.float64)
+    sound = np.abs(values) <= LARGEST
+    if not sound.all():
+        place = tuple(np.argwhere(~sound)[0])
         row, component = place[0], int(components[place[-1]])
         raise EvaluationError(
-            f"The objective returned {table[place]} for component {component} (point {row} of the call, of norm "
-            f"{np.linalg.norm(points[row]):.6g}).",
+            f"The objective returned {values[place]} for component {component} (point {row} of the call, of norm "
+            f"{np.linalg.norm(points[row]):.6g}); a value should be a number of at most {LARGEST:g} in modulus.",
             point=points[row],
             component=component,
         )
-    return np.asarray(table, dtype=np.float64)
+    return values
 
 
 def _paired_values(problem: Problem, points: Array, components: Indices) -> Array:

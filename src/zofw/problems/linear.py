@@ -10,12 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from zofw.core import Array, Batch, Directions, Indices, Query, Tile, blocks
+from zofw.arrays import to_numpy
+from zofw.core import Array, Batch, Directions, Indices, Query, Tile, blocks, of_length
 from zofw.directions import Coordinates, Implicit
 from zofw.kernels import stencils
 from zofw.kernels.rows import Rows
 from zofw.problems.evaluate import TILE_VALUES, Sums, reduce_table
 
+TALL = 4  # tiles of sparse rows are taller than others by this factor
 SMALL = 64  # sides up to which a largest singular value comes from a full decomposition
 
 
@@ -60,7 +62,10 @@ class LinearModel(ABC):
 
     def value(self, x: ArrayLike) -> float:
         """The mean of all components at x."""
-        return float(self.loss(self._margins(np.asarray(x, dtype=float))).sum() / self.n)
+        x = of_length(self.dim, x, "value(x)")
+        if self.formula is None:
+            return float(self.loss(self._margins(x)).sum() / self.n)
+        return self.height * stencils.total(self.formula, self.matrix, x, self.offsets, self.unit) / self.n
 
     def gradient(self, x: ArrayLike) -> Array:
         """Aᵀφ′(t)/n; for diagnosis."""
@@ -91,12 +96,25 @@ class LinearModel(ABC):
         return self.loss(_margins(rows, offsets, points))
 
     def rows_at_once(self, query: Query) -> int:
-        """Rows whose table of values, or whose non-zeros along a basis, fill a tile."""
+        """Rows whose table of values, or whose non-zeros along a basis, fill a tile; many where only sums are kept.
+
+        A tile draws the entries of implicit directions anew, so that many rows should share them.
+        """
         sides = 2 if query.stencil.two_sided else 1
+        if sp.issparse(self.matrix) and _summed(query):
+            return stencils.LINES * TILE_VALUES // (sides * query.count * len(query.anchors))
         along = self._nonzeros if self._sparse_along(query.directions) else query.count
         return TILE_VALUES // max(1, sides * along)
 
+    @property
+    def tall(self) -> int:
+        """How many times the usual rows a tile may have."""
+        return TALL if sp.issparse(self.matrix) else 1
+
     def sums(self, query: Query, tile: Tile) -> Sums:
+        at_once = self._at_once(query, tile)
+        if at_once is not None:
+            return Sums(at_once)
         rows, offsets = self._select(query.batch, tile.top, tile.bottom)
         margins = _margins(rows, offsets, query.anchors)  # (k, s)
         if query.directions is None:
@@ -120,6 +138,27 @@ class LinearModel(ABC):
         values = np.concatenate([part.values for part in parts])
         squares = [part.squares for part in parts if part.squares is not None]
         return Sums(values, np.concatenate(squares) if squares else None)
+
+    def _at_once(self, query: Query, tile: Tile) -> Array | None:
+        """The sums of all points of a tile, (k, values), by the one kernel that does everything; None where it does not."""
+        U = query.directions
+        if not isinstance(U, Implicit) or self.formula is None or not sp.issparse(self.matrix):
+            return None
+        if query.variance or query.paired or tile.right - tile.left < U.count:
+            return None
+        sums = stencils.answer(
+            self.formula,
+            self.matrix,
+            query.batch.indices,
+            (tile.top, tile.bottom),
+            (self.offsets, self.unit),
+            query.anchors,
+            U,
+            query.radius,
+            query.stencil.two_sided,
+            query.stencil.has_base,
+        )
+        return sums if sums is None or self.height == 1.0 else self.height * sums
 
     def _kernel_sums(self, query: Query, tile: Tile, margins: Array, along: Array) -> Array:
         """The sums of all points of a tile, (k, values), without a table of values."""
@@ -188,6 +227,12 @@ class LinearModel(ABC):
         index = slice(top, bottom) if batch.indices is None else batch.indices[top:bottom]
         rows = Rows.of(self.matrix, index) if sp.issparse(self.matrix) else self.matrix[index]
         return rows, None if self.offsets is None else self.offsets[index]
+
+
+def _summed(query: Query) -> bool:
+    """Whether the kernels can add up a query's values as they come, without a product A·U in memory."""
+    U = query.directions
+    return isinstance(U, Implicit) and U.kind is not None and not query.variance
 
 
 def product(directions: Directions, rows: Any) -> Array:
@@ -259,8 +304,8 @@ def coordinates(query: Query, tile: Tile) -> Indices:
 def samples(owner: str, Z: Any, y: ArrayLike) -> tuple[Any, Array]:
     """Z as a CSR or dense array of doubles with at most one entry per place, and y; or a sentence on what is wrong."""
     sparse = sp.issparse(Z)
-    matrix: Any = sp.csr_array(Z) if sparse else np.asarray(Z)
-    targets = np.asarray(y)
+    matrix: Any = sp.csr_array(Z) if sparse else to_numpy(Z)
+    targets = to_numpy(y)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(
             f"{owner} needs a matrix Z of n ≥ 1 rows and d ≥ 1 columns; got an array of shape {matrix.shape}."

@@ -131,7 +131,7 @@ class Answerer:
         sheet = Sheet(self.problem, query)
         if self.logbook is not None:
             for part in self.logbook.parts:
-                sheet.fill(part.a, _units(part))
+                sheet.restore(part.a, _units(part))
         attempts: Counter[int] = Counter()
         ending: Ending | None = None
         lost, error = 0, None

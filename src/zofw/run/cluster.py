@@ -16,9 +16,11 @@ import numpy as np
 
 from zofw.core import Array
 from zofw.extras import extra
+from zofw.problems.sharded import Sharded
 from zofw.run.answering import ExecutorError
 from zofw.run.executor import WorkerLost
 from zofw.run.parcels import Found, Parcel, work_on
+from zofw.run.places import InParts, Place, Places, Replicated
 
 logger = logging.getLogger("zofw")
 
@@ -37,7 +39,10 @@ def begun(topic: str, job: str, problem: Any, parcel: Parcel, anchors: Array) ->
 
 
 class ClientPool:
-    """A :class:`dask.distributed.Client`: the problem is scattered to all workers, tasks of dead workers go to others."""
+    """A :class:`dask.distributed.Client`: the problem is scattered to all workers, tasks of dead workers go to others.
+
+    Of a problem in parts, each part is sent to, or built on, one worker or a few, and its tasks go there.
+    """
 
     def __init__(self, client: Any, problem: Any, token: str) -> None:
         distributed = extra("distributed", "cluster")
@@ -46,28 +51,34 @@ class ClientPool:
                 "An asynchronous dask client cannot be waited for; make one without asynchronous=True."
             )
         self._lost = (distributed.scheduler.KilledWorker, CancelledError)
-        self._client, self._given, self._topic = client, problem, f"zofw-{token}"
+        self._client, self._topic = client, f"zofw-{token}"
         self._begun: Counter[str] = Counter()
-        self._job: dict[Any, tuple[str, Any]] = {}
+        self._job: dict[Any, tuple[str, Place]] = {}
         self._counted, self._workers = -COUNT_SECONDS, 0
         self._alone: float | None = None
         self._warned = 0.0
         self._point = np.empty(0)
         self._anchors: Any = None
-        self._problem = self._scatter(problem)
+        self._stale = False  # whether the anchors may have been lost with a worker
+        self._places: Places = (
+            InParts(client, problem, self._scatter)
+            if isinstance(problem, Sharded)
+            else Replicated(problem, self._scatter)
+        )
         client.subscribe_topic(self._topic, self._hear)
 
     def _hear(self, event: tuple[float, str]) -> None:
         self._begun[event[1]] += 1
 
-    def _scatter(self, thing: Any) -> Any:
-        """A copy for every worker, of whom one may die while it is sent."""
-        end = time.monotonic() + SENDING_SECONDS
+    def _scatter(self, thing: Any, workers: list[str] | None = None) -> Any:
+        """A copy for every worker, or for the given ones, of whom one may die while it is sent."""
+        end, everywhere = time.monotonic() + SENDING_SECONDS, workers is None
         while True:
             try:
-                return self._client.scatter(thing, broadcast=True, hash=False)
+                return self._client.scatter(thing, workers=workers, broadcast=everywhere, hash=False)
             except Exception as error:
                 self._await_scheduler()
+                workers = None
                 if time.monotonic() < end:
                     time.sleep(NAP_SECONDS)
                     continue
@@ -76,46 +87,62 @@ class ClientPool:
                     "scheduler?"
                 ) from error
 
-    @property
-    def workers(self) -> int:
+    def _count(self) -> None:
+        """How many threads the workers have; and parts on those that are gone would be waited for for ever."""
         now = time.monotonic()
         if now - self._counted >= COUNT_SECONDS and self._client.status == "running":
             self._counted = now
             with contextlib.suppress(OSError):  # the scheduler may be gone, which check() says
-                self._workers = sum(self._client.nthreads().values())
+                threads = self._client.nthreads()
+                self._workers = sum(threads.values())
+                self._places.look(threads)
         if not self._workers and now - self._warned >= SILENCE_SECONDS:
             self._warned = now
             logger.warning("No dask worker is connected; the run waits for one.")
+
+    @property
+    def workers(self) -> int:
+        self._count()
         return max(1, self._workers)
 
     def begin(self, anchors: Array) -> None:
-        self._point = anchors
+        self._point, self._stale = anchors, False
         self._anchors = self._scatter(anchors) if anchors.nbytes > SCATTERED_BYTES else anchors
 
     def submit(self, parcel: Parcel, with_problem: bool, done: Callable[[Any], None]) -> Any:
-        if self._problem is None:
-            self._problem = self._scatter(self._given)
+        if self._stale:
             self.begin(self._point)
+        place = self._places.find(parcel.part)
         job = f"{self._topic}-{uuid.uuid4().hex}"
         try:
             future = self._client.submit(
-                begun, self._topic, job, self._problem, parcel, self._anchors, key=job, pure=False
+                begun,
+                self._topic,
+                job,
+                place.future,
+                parcel,
+                self._anchors,
+                key=job,
+                pure=False,
+                workers=place.workers,
             )
         except Exception as error:
             raise self._gone() from error
-        self._job[future] = job, self._problem
+        place.tasks.add(future)
+        self._job[future] = job, place
         future.add_done_callback(functools.partial(_hand_over, done, future))
         return future
 
     def result(self, future: Any) -> tuple[Found, int]:
-        job, problem = self._job.pop(future)
+        job, place = self._job.pop(future)
+        place.tasks.discard(future)
         try:
             found: Found = future.result()
         except Exception as error:
             if self._client.status != "running" or isinstance(error, self._lost):
                 self._await_scheduler()
-                if problem is self._problem:
-                    self._problem = None  # its only copies may have been lost with the worker
+                self._places.lose(place)  # its only copies may have been on the worker
+                self._stale = True
                 raise WorkerLost from error
             raise ExecutorError(
                 f"A dask worker could not do its task: {type(error).__name__}: {error}. Workers need the same zofw, and the "
@@ -129,6 +156,7 @@ class ClientPool:
     def check(self) -> None:
         if self._client.status == "running":
             self._alone = None
+            self._count()
             return
         self._alone = time.monotonic() if self._alone is None else self._alone
         if self._client.status == "closed" or time.monotonic() - self._alone >= PATIENCE_SECONDS:
@@ -147,7 +175,7 @@ class ClientPool:
 
     def close(self) -> None:
         self._job.clear()
-        self._problem = self._anchors = None
+        del self._places, self._anchors
         if self._client.status == "running":
             self._client.unsubscribe_topic(self._topic)
 

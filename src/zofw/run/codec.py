@@ -30,6 +30,25 @@ class FileError(ValueError):
     """A file is not what it should be: broken, foreign, or of another version."""
 
 
+class StorageError(OSError):
+    """The run's files could not be written: disk full, folder read-only. What they held before is intact."""
+
+    @classmethod
+    def of(cls, path: Path, error: OSError) -> StorageError:
+        """What the system says about a run's files, as a sentence."""
+        if not path.parent.is_dir():
+            return cls(error.errno, f"{path}: the folder {path.parent} does not exist. Make it first")
+        if path.is_dir():
+            return cls(
+                error.errno, f"{path} is a folder. Give the name of a file, such as {path / 'run.npz'}"
+            )
+        return cls(
+            error.errno,
+            f"{path}: the run could not be saved ({error.strerror}). Files that were there are intact, and the run "
+            "goes on from them once there is room for new ones",
+        )
+
+
 def encode(value: Any, arrays: Arrays) -> Any:
     """``value`` as JSON, its arrays put into ``arrays``."""
     if value is None or isinstance(value, (bool, str)):

@@ -7,13 +7,13 @@ import os
 import queue
 import time
 import uuid
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from zofw.core import Array
+from zofw.core import Array, Batch, Query
 from zofw.extras import extra
 from zofw.run import parcels
 from zofw.run.answering import Engine, ExecutorError, Outcome, Todo
@@ -114,6 +114,9 @@ class Workers:
     def outcomes(self, sheet: Sheet, todo: Todo) -> Iterator[Outcome | None]:
         self._running, self._ended, self._query = {}, queue.SimpleQueue(), uuid.uuid4().hex
         self.pool.begin(sheet.query.anchors)
+        ranges = [one for start, stop in todo for one in sheet.by_part(start, stop)]
+        todo.clear()
+        todo.extend(ranges)
         while todo or self._running:
             try:
                 self._send_some(sheet, todo)
@@ -125,6 +128,8 @@ class Workers:
     def _send_some(self, sheet: Sheet, todo: Todo) -> None:
         workers = self.pool.workers
         while todo and len(self._running) < self.pace.window(workers):
+            if sheet.shards is not None:
+                self._turn(sheet, todo)
             start, stop = todo[0]
             size = self.pace.size(sum(last - first for first, last in todo), workers)
             middle = min(stop, start + size)
@@ -132,6 +137,11 @@ class Workers:
             todo.popleft()
             if middle < stop:
                 todo.appendleft((middle, stop))
+
+    def _turn(self, sheet: Sheet, todo: Todo) -> None:
+        """Bring a range of the part with the fewest tasks under way to the front."""
+        busy = Counter(sheet.part(job.start) for job in self._running.values())
+        todo.rotate(-min(range(len(todo)), key=lambda at: busy[sheet.part(todo[at][0])]))
 
     def _send(
         self, sheet: Sheet, start: int, stop: int, attempt: int = 1, with_problem: bool = False
@@ -164,7 +174,10 @@ class Workers:
             return None
         self.pace.note(len(found.units), found.seconds, time.perf_counter() - job.sent)
         again = vain * sheet.cost(job.start, job.stop)
-        return Outcome(job.start, job.stop, found.units, found.error, again)
+        error = found.error
+        if error is not None and sheet.shards is not None:
+            error = sheet.shards.blame(sheet.part(job.start), error)
+        return Outcome(job.start, job.stop, found.units, error, again)
 
     def _send_again(self, sheet: Sheet, job: Job, loss: WorkerLost) -> Outcome:
         self.pool.check()
@@ -258,6 +271,17 @@ class FuturePool:
         parcels.forget(self._token)
         if self._make is not None:
             self._executor.shutdown()
+
+
+def mean_by(engine: Engine, problem: Any, x: Array) -> float:
+    """The exact mean at x, for diagnosis, by whoever holds the components."""
+    sheet = Sheet(problem, Query(x, Batch(problem.n)))
+    for outcome in engine.outcomes(sheet, deque(sheet.missing())):
+        if outcome is not None:
+            if outcome.error is not None:
+                raise outcome.error
+            sheet.fill(outcome.start, outcome.found)
+    return float(sheet.answer().values[0, 0])
 
 
 def as_engine(executor: Any, problem: Any, timeout: float | None) -> Engine:

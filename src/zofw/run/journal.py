@@ -41,7 +41,7 @@ class Kind(IntEnum):
     """What an entry says about the query of its number."""
 
     ANSWER = 1  # values, and variances where asked
-    CELLS = 2  # values of single evaluations; a is the first of them
+    CELLS = 2  # values of single evaluations, of which a is the first; of a desk, what failed and is asked for again
     SUMS = 3  # sums of tile a
     FAILED = 4  # a evaluations brought nothing, and b that had are given up
     DROPPED = 5  # the iteration is begun again; b evaluations of the open query are given up
@@ -73,11 +73,20 @@ class Entry:
         while at < len(body):
             axes = body[at]
             shape = struct.unpack_from(f"<{axes}Q", body, at + 1)
-            at, size = at + 1 + 8 * axes, 8 * math.prod(shape)
+            at, size = at + 1 + 8 * len(shape), 8 * math.prod(shape)
             if size > len(body) - at:
                 raise ValueError("an array is longer than its entry")
             arrays.append(np.frombuffer(body[at : at + size], dtype="<f8").astype(float).reshape(shape))
             at += size
+        axes_of = {Kind.ANSWER: (2, 2), Kind.CELLS: (1, 1), Kind.SUMS: (2, 2)}.get(Kind(kind), ())
+        if (
+            min(a, b) < 0
+            or not 0 <= seconds < math.inf
+            or any(not np.isfinite(array).all() for array in arrays)
+        ):
+            raise ValueError("an entry has numbers that cannot be")
+        if [array.ndim for array in arrays] != list(axes_of[: len(arrays)]) or bool(axes_of) != bool(arrays):
+            raise ValueError("an entry has other arrays than its kind")
         return cls(Kind(kind), serial, number, a, b, seconds, tuple(arrays))
 
 

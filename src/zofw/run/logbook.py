@@ -9,23 +9,26 @@ run.npz.lock                while a process works on it
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from zofw.core import Answer
 from zofw.run import journal
-from zofw.run.checkpoint import save
+from zofw.run.checkpoint import load, save
 from zofw.run.clock import Clock
-from zofw.run.codec import FileError
+from zofw.run.codec import FileError, StorageError
 from zofw.run.journal import Entry, Journal, Kind
 from zofw.run.lock import Lock
 from zofw.run.session import Session
+
+__all__ = ["Logbook", "StorageError", "catch_up", "journal_of"]
 
 logger = logging.getLogger("zofw")
 
@@ -33,10 +36,6 @@ CHECKPOINT_SECONDS = (
     10.0  # between two checkpoints, and never more than a twentieth of the time spent on them
 )
 SHARE = 20
-
-
-class StorageError(OSError):
-    """The run's files could not be written: disk full, folder read-only. What they held before is intact."""
 
 
 class Logbook:
@@ -50,10 +49,12 @@ class Logbook:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.previous, self.journal_path = self._beside("previous"), self._beside("journal")
+        self.previous, self.journal_path = self._beside("previous"), journal_of(self.path)
         self.journal_previous, self.broken = self._beside("journal.previous"), self._beside("broken")
         self.parts: list[Entry] = []  # of the open query, from before this process
         self._journal: Journal | None = None
+        if self.path.is_dir():
+            raise StorageError.of(self.path, OSError(errno.EISDIR, os.strerror(errno.EISDIR)))
         try:
             self._lock = Lock(self._beside("lock"))
         except OSError as error:
@@ -137,11 +138,7 @@ class Logbook:
             self._lock.release()
 
     def _storage_error(self, error: OSError) -> StorageError:
-        return StorageError(
-            error.errno,
-            f"{self.path}: the run could not be saved ({error.strerror}). Files that were there are intact, and the run "
-            "goes on from them once there is room for new ones",
-        )
+        return StorageError.of(self.path, error)
 
     # ------------------------------------------------------------------ reading
 
@@ -151,7 +148,6 @@ class Logbook:
         ``given`` is what :meth:`Session.resume` takes beside limits.
         """
         session = self._last_sound(given)
-        max_time, session.limits["max_time"] = session.limits["max_time"], None
         identity = bytes.fromhex(session.identity)
         entries: list[Entry] = []
         damaged = False
@@ -164,15 +160,8 @@ class Logbook:
                     self._set_aside(path, len(reading.entries))
                 if path == self.journal_path:
                     self._journal = Journal(path, identity, reading.size, reading.digest)
-        for entry in entries:
-            if entry.serial == session.serial:
-                _replay(session, entry)
-        session.extend(**{"max_time": max_time} | dict(limits))
-        self.parts = [
-            entry
-            for entry in entries
-            if entry.kind in (Kind.CELLS, Kind.SUMS) and entry.number == session.number
-        ]
+        self.parts = _tell_again(session, entries)
+        session.extend(**limits)
         if damaged or self._journal is None:
             self.save(session)
             self._turn_over(session)
@@ -191,15 +180,51 @@ class Logbook:
 
     def _last_sound(self, given: dict[str, Any]) -> Session:
         try:
-            return Session.resume(self.path, **given)
+            return load(Session, self.path, **given)
         except (FileError, FileNotFoundError) as error:
             if not self.previous.exists():
                 raise
             logger.warning("%s The one before it, %s, is used.", error, self.previous)
-            session = Session.resume(self.previous, **given)
+            session = load(Session, self.previous, **given)
             if self.path.exists():
                 os.replace(self.path, self.broken)
             return session
+
+
+def journal_of(path: str | os.PathLike[str]) -> Path:
+    """The journal beside a checkpoint."""
+    return Path(f"{os.fspath(path)}.journal")
+
+
+def catch_up(session: Session, path: Path) -> None:
+    """Bring a session to where a journal ends, for somebody who tells whole answers."""
+    reading = journal.read(path, bytes.fromhex(session.identity))
+    if reading.damaged:
+        logger.warning(
+            "%s is damaged after its first %d entries; those are used.", path, len(reading.entries)
+        )
+    if _tell_again(session, reading.entries):
+        logger.warning(
+            "%s has evaluations of the open query too, which zofw.resume takes up; a session is told whole answers, so they "
+            "are paid for again.",
+            path,
+        )
+
+
+def _tell_again(session: Session, entries: Sequence[Entry]) -> list[Entry]:
+    """Do again what entries beyond the session say was done, whatever the time; what they have of the open query."""
+    max_time, session.limits["max_time"] = session.limits["max_time"], None
+    for entry in entries:
+        if entry.serial == session.serial:
+            _replay(session, entry)
+    session.limits["max_time"] = max_time
+    parts: list[Entry] = []
+    for entry in entries:
+        if entry.kind in (Kind.CELLS, Kind.SUMS) and entry.number == session.number:
+            parts.append(entry)
+        elif entry.kind is Kind.DROPPED or (entry.kind is Kind.FAILED and entry.b):
+            parts = []  # the query they belong to was given up, and another has its number
+    return parts
 
 
 def _replay(session: Session, entry: Entry) -> None:

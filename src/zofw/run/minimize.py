@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from zofw.core import EvaluationError
-from zofw.problems import mean_value
+from zofw.problems import Sharded, mean_value
 from zofw.run.answering import Answerer, Engine, ExecutorError, Here
 from zofw.run.logbook import Logbook
 from zofw.run.policy import Retry, as_policy
@@ -115,9 +117,8 @@ def minimize(
         "max_lmo": max_lmo,
         "max_time": max_time,
     }
-    exact = _exact(fun)
 
-    def fresh() -> Session:
+    def fresh(engine: Engine | None) -> Session:
         return Session(
             set,
             dim=fun.dim,
@@ -129,33 +130,34 @@ def minimize(
             inside=inside,
             diagnose=diagnose,
             observers=watchers,
-            **exact,
+            **_exact(fun, engine),
             **limits,
         )
 
     settings: dict[str, Any] = {
         "on_error": on_error,
         "timeout": timeout,
-        "executor": executor,
         "progress": progress,
     }
     if checkpoint is None:
-        return drive(fun, fresh(), **settings)
+        with _staff(executor, fun, timeout) as engine:
+            return drive(fun, fresh(engine), engine, **settings)
     logbook = Logbook(checkpoint)
     try:
-        if logbook.exists and resume:
-            session = _continue(fun, logbook, set, method, rng, limits, watchers)
-        elif logbook.exists:
+        if logbook.exists and not resume:
             raise FileExistsError(
                 f"{checkpoint} holds a run already, and it is not overwritten. Continue it with resume=True, choose "
                 "another path, or remove it and the files beside it."
             )
-        elif resume is True:
+        if resume is True and not logbook.exists:
             raise FileNotFoundError(f"There is no run to resume in {checkpoint}; resume='auto' begins one.")
-        else:
-            session = fresh()
-            logbook.begin(session)
-        return drive(fun, session, logbook=logbook, **settings)
+        with _staff(executor, fun, timeout) as engine:
+            if logbook.exists:
+                session = _continue(fun, engine, logbook, set, method, rng, limits, watchers)
+            else:
+                session = fresh(engine)
+                logbook.begin(session)
+            return drive(fun, session, engine, logbook=logbook, **settings)
     finally:
         logbook.close()
 
@@ -203,42 +205,47 @@ def resume(
     try:
         if not logbook.exists:
             raise FileNotFoundError(f"There is no run to resume in {path}.")
-        session = _continue(fun, logbook, set, method, None, limits, observers)
-        return drive(
-            fun,
-            session,
-            logbook=logbook,
-            progress=progress,
-            on_error=on_error,
-            timeout=timeout,
-            executor=executor,
-        )
+        with _staff(executor, fun, timeout) as engine:
+            session = _continue(fun, engine, logbook, set, method, None, limits, observers)
+            return drive(
+                fun, session, engine, logbook=logbook, progress=progress, on_error=on_error, timeout=timeout
+            )
     finally:
         logbook.close()
+
+
+@contextmanager
+def _staff(executor: Any, fun: Any, timeout: float | None) -> Iterator[Engine | None]:
+    """Workers for the time of a run, where there are to be any."""
+    if timeout is not None and not (isinstance(timeout, (int, float)) and timeout > 0):
+        raise ValueError(f"timeout should be a positive number of seconds; got {timeout!r}.")
+    if executor is None:
+        yield None
+        return
+    from zofw.run.executor import as_engine
+
+    engine = as_engine(executor, fun, timeout)
+    try:
+        yield engine
+    finally:
+        engine.close()
 
 
 def drive(
     fun: Any,
     session: Session,
+    engine: Engine | None = None,
     *,
     progress: bool | None = None,
     on_error: str | Retry = "raise",
     timeout: float | None = None,
-    executor: Any = None,
     logbook: Logbook | None = None,
 ) -> Result:
     """Have a session's queries answered until it stops."""
     from zofw.run.observers import Progress
 
     policy = as_policy(on_error)
-    if timeout is not None and not timeout > 0:
-        raise ValueError(f"timeout should be a positive number of seconds; got {timeout!r}.")
-    engine: Engine | None = None
-    if executor is not None:
-        from zofw.run.executor import as_engine
-
-        engine = as_engine(executor, fun, timeout)
-    elif not (logbook is None and timeout is None and policy == Retry(0)):
+    if engine is None and not (logbook is None and timeout is None and policy == Retry(0)):
         engine = Here(fun, timeout)
     bar = Progress(session, shown=progress)
 
@@ -276,8 +283,6 @@ def drive(
             session.observers.remove(bar)
             session.observers.remove(watch)
             bar.close()
-            if engine is not None:
-                engine.close()
         if logbook is not None:
             logbook.save(session)
     return session.result()
@@ -290,10 +295,18 @@ def _check_problem(fun: Any) -> None:
         )
 
 
-def _exact(fun: Any) -> dict[str, Any]:
-    """Mean and gradient, for diagnosis; and which coordinates a batch depends on, where the problem knows."""
+def _exact(fun: Any, engine: Engine | None) -> dict[str, Any]:
+    """Mean and gradient, for diagnosis; and which coordinates a batch depends on, where the problem knows.
+
+    Workers who hold the parts of a problem compute its mean; every other is computed in this process.
+    """
+    objective = getattr(fun, "value", functools.partial(mean_value, fun))
+    if engine is not None and isinstance(fun, Sharded):
+        from zofw.run.executor import mean_by
+
+        objective = functools.partial(mean_by, engine, fun)
     return {
-        "objective": getattr(fun, "value", lambda x: mean_value(fun, x)),
+        "objective": objective,
         "gradient": getattr(fun, "gradient", None),
         "support": getattr(fun, "support", None),
     }
@@ -301,6 +314,7 @@ def _exact(fun: Any) -> dict[str, Any]:
 
 def _continue(
     fun: Any,
+    engine: Engine | None,
     logbook: Logbook,
     set: Any,
     method: Any,
@@ -310,7 +324,7 @@ def _continue(
 ) -> Session:
     """The run of a logbook, if it is the one that was asked for."""
     given = {name: limit for name, limit in limits.items() if limit is not None}
-    session = logbook.resume(given, set=set, method=method, observers=observers, **_exact(fun))
+    session = logbook.resume(given, set=set, method=method, observers=observers, **_exact(fun, engine))
     if (fun.dim, fun.n) != (session.task.dim, session.task.n):
         raise ValueError(
             f"{logbook.path} holds a run with dim={session.task.dim} and n={session.task.n}; the problem has "

@@ -68,13 +68,18 @@ class Parcel:
     spans: Indices  # (spans, 6)
     timeout: float | None
     sender: Sender
+    part: int | None = None  # of a problem in parts, to which the batch and the spans then refer
 
     @classmethod
     def of(
         cls, sheet: Sheet, start: int, stop: int, sender: Sender, query: str, timeout: float | None
     ) -> Parcel:
-        """Units start, …, stop − 1 of a query."""
-        asked, spans = sheet.query, sheet.spans(start, stop)
+        """Units start, …, stop − 1 of a query, of one part where the problem has several."""
+        asked, spans, part = sheet.query, sheet.spans(start, stop), None
+        if sheet.shards is not None:
+            part = sheet.part(start)
+            asked, own = sheet.shards.local(asked, part, [span.tile for span in spans])
+            spans = [Span(tile) for tile in own]
         table = np.array([(*dataclasses.astuple(s.tile), s.start, s.stop) for s in spans], dtype=np.int64)
         indices = asked.batch.indices
         if indices is not None and not asked.paired:
@@ -94,6 +99,7 @@ class Parcel:
             table,
             timeout,
             sender,
+            part,
         )
 
     def open(self, anchors: Array) -> tuple[Query, list[Span]]:
@@ -127,7 +133,8 @@ def work(parcel: Parcel, anchors: Array, blob: bytes | None = None) -> Found:
         if blob is None:
             return Found([], unknown=True)
         _remember(_problems, parcel.problem, extra("cloudpickle", "cluster").loads(blob))
-    return work_on(_problems[parcel.problem], parcel, anchors)
+    problem = _problems[parcel.problem]
+    return work_on(problem if parcel.part is None else problem.part(parcel.part), parcel, anchors)
 
 
 def work_on(problem: Any, parcel: Parcel, anchors: Array) -> Found:

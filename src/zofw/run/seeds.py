@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
+
+POOL = 4  # words of the pool
+MASK = 0xFFFFFFFF
+MULT_A, INIT_B, MULT_B = 0x931E8875, 0x8B51F9DD, 0x58F38DED
+MIX_LEFT, MIX_RIGHT = 0xCA01F9DD, 0x4973F715
+INIT_A = 0x43B0D7E5
 
 
 def entropy_of(rng: Any) -> tuple[int, ...]:
@@ -19,7 +27,54 @@ def entropy_of(rng: Any) -> tuple[int, ...]:
     return tuple(int(word) for word in words)
 
 
+class Given(ISeedSequence):
+    """Words that are known already."""
+
+    def __init__(self, words: Sequence[int]) -> None:
+        self.words = words
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        """The words, two to a 64-bit one, the lower first."""
+        return np.array(self.words, dtype=np.uint32).view(dtype)[:n_words]
+
+
+@lru_cache(maxsize=64)
+def pool_of(entropy: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+    """NumPy's pool after the words of the entropy, padded to four, and the constant that hashes the next word."""
+    words = [word >> shift & MASK for word in entropy for shift in range(0, max(1, word.bit_length()), 32)]
+    pool = np.random.SeedSequence(list(entropy), spawn_key=()).pool
+    hashed = POOL * POOL + POOL * max(0, len(words) - POOL)
+    return tuple(int(word) for word in pool), INIT_A * pow(MULT_A, hashed, 1 << 32) & MASK
+
+
+def stirred(pool: Sequence[int], constant: int, word: int) -> tuple[list[int], int]:
+    """The pool and the constant after one more word."""
+    out = []
+    for old in pool:
+        value = word ^ constant
+        constant = constant * MULT_A & MASK
+        value = value * constant & MASK
+        mixed = (MIX_LEFT * old - MIX_RIGHT * (value ^ value >> 16)) & MASK
+        out.append(mixed ^ mixed >> 16)
+    return out, constant
+
+
 def generator(entropy: Sequence[int], iteration: int, redraws: int = 0) -> np.random.Generator:
-    """The generator of one iteration; of its j-th redraw where it was begun again."""
-    key = (iteration, redraws) if redraws else (iteration,)
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence(list(entropy), spawn_key=key)))
+    """The generator of one iteration; of its j-th redraw where it was begun again.
+
+    Philox seeded by ``SeedSequence(entropy, spawn_key=(iteration,))``, or (iteration, redraws). The hash of the entropy
+    is kept from iteration to iteration, so that only the words of the spawn key are added to it.
+    """
+    pool, constant = pool_of(tuple(entropy))
+    mixed: Sequence[int] = pool
+    for part in (iteration, redraws) if redraws else (iteration,):
+        for shift in range(0, max(1, part.bit_length()), 32):
+            mixed, constant = stirred(mixed, constant, part >> shift & MASK)
+    state, constant = [], INIT_B
+    for word in mixed:
+        value = word ^ constant
+        constant = constant * MULT_B & MASK
+        value = value * constant & MASK
+        state.append(value ^ value >> 16)
+    given: Any = Given(state)
+    return np.random.Generator(np.random.Philox(given))

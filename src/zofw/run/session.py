@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zofw.algorithms import as_algorithm
+from zofw.arrays import to_numpy
 from zofw.core import Answer, Array, Batch, Indices, Info, OutOfBudget, Purpose, Query, Step, Task
 from zofw.run.answers import check_answer
 from zofw.run.checkpoint import resume, save
@@ -122,6 +123,7 @@ class Session:
             gradient,
             objective,
             support,
+            inside,
         )
         self.algorithm, self.reasons = as_algorithm(method, self.task)
         if all(limit is None for limit in limits.values()):
@@ -165,7 +167,7 @@ class Session:
     def _start(self, x0: Any) -> Array:
         if x0 is None:
             return np.asarray(self.set.initial_point(self.task.dim), dtype=float)
-        x = np.array(x0, dtype=float).reshape(-1)
+        x = np.array(to_numpy(x0), dtype=float).reshape(-1)
         if x.shape != (self.task.dim,):
             raise ValueError(f"x0 should have {self.task.dim} entries; it has {x.size}.")
         if not np.isfinite(x).all():

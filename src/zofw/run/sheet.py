@@ -18,7 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zofw.core import Answer, Array, Query, Tile
+from zofw.differences import LARGEST
 from zofw.problems.evaluate import TILE_VALUES, Sums, assemble, checked, reduce_table, tile_sums, tiles
+from zofw.problems.sharded import Sharded
+from zofw.run.codec import FileError
 from zofw.run.policy import guarded
 
 Unit = float | Sums
@@ -53,6 +56,7 @@ class Sheet:
         self.paid = 0  # evaluations in the units that are known
         self._costs = [math.prod(table_shape(query, tile)) for tile in self.tiles]
         self._ends = list(itertools.accumulate(self._costs if self.cellwise else [1] * len(self.tiles)))
+        self.shards = problem if isinstance(problem, Sharded) else None
         self._tables: dict[int, tuple[Array, NDArray[np.bool_]]] = {}
         self._sums: dict[int, Sums] = {}
 
@@ -84,6 +88,17 @@ class Sheet:
                     gaps.append((begin + start, begin + stop))
         return gaps
 
+    def part(self, unit: int) -> int:
+        """The part that owns a unit, where the problem is in parts."""
+        return 0 if self.shards is None else self.shards.owner(self.query, self.tiles[unit])
+
+    def by_part(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Units start, …, stop − 1 in ranges that each belong to one part."""
+        if self.shards is None:
+            return [(start, stop)]
+        groups = itertools.groupby(range(start, stop), self.part)
+        return [(units[0], units[-1] + 1) for units in (list(group) for _, group in groups)]
+
     def spans(self, start: int, stop: int) -> list[Span]:
         """Units start, …, stop − 1, tile by tile."""
         if not self.cellwise:
@@ -111,6 +126,22 @@ class Sheet:
             if number not in self._sums:
                 self._fill_cells(number, first, numbers[: last - first])
             numbers = numbers[last - first :]
+
+    def restore(self, start: int, found: Sequence[Unit]) -> None:
+        """Enter what a journal has of this query, or say that it is not of this query."""
+        fits = start >= 0 and start + len(found) <= self.units
+        for number, unit in enumerate(found, start):
+            fits = fits and isinstance(unit, Sums) != self.cellwise
+            if fits and isinstance(unit, Sums):
+                tile = self.tiles[number]
+                fits = unit.values.shape == table_shape(self.query, tile)[:2]
+                fits &= (unit.squares is not None) == self.query.variance
+        if not fits:
+            raise FileError(
+                f"The journal has {len(found)} parts of an answer from number {start} on, which the open query does not have. "
+                "Is this the problem that the run was begun with?"
+            )
+        self.fill(start, found)
 
     def _fill_cells(self, number: int, first: int, values: Array) -> None:
         size = self._costs[number]
@@ -160,7 +191,7 @@ def _cells(problem: Any, query: Query, span: Span, timeout: float | None) -> Ite
 
 def _cell(problem: Any, x: Array, component: NDArray[np.int64], timeout: float | None) -> float:
     value: float = guarded(timeout, problem.one, x, int(component[0]))
-    if not math.isfinite(value):
+    if not abs(value) <= LARGEST:
         checked(np.array([[value]]), x[None], component)
     return value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,9 +44,13 @@ class L1Ball(Ball):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """The vertex ∓r e_i of the greatest |g_i|."""
-        g = gradient(self, g)
-        i = int(np.argmax(np.abs(g)))
-        return Sparse(np.array([i]), np.array([-self.radius if g[i] >= 0 else self.radius]), g.size)
+        g = point(self, g)
+        highest, lowest = int(g.argmax()), int(g.argmin())
+        up, down = float(g[highest]), -float(g[lowest])
+        if not (isfinite(up) and isfinite(down)):  # NaN is found by both; this ends in a sentence
+            gradient(self, g)
+        i = min(highest, lowest) if up == down else highest if up > down else lowest
+        return Sparse.single(i, -self.radius if g[i] >= 0 else self.radius, g.size)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Whether ‖x‖₁ ≤ r (1 + tol)."""

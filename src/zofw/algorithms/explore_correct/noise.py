@@ -72,9 +72,10 @@ def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
 
 def _radii(task: Task, seen: Probe) -> Radii:
     relative = min(max(float(np.median(seen.levels)) / max(seen.largest, 1e-300), ROUNDING), LARGEST)
+    longest = task.reach / (2.0 * seen.size)  # a pair of directions is at most two diameters long
     return Radii(
-        sketch=relative ** (1 / 3) * seen.size / math.sqrt(task.dim),
-        slope=relative ** (1 / 3),
-        curvature=relative ** (1 / 4),
+        sketch=min(relative ** (1 / 3), longest) * seen.size / math.sqrt(task.dim),
+        slope=min(relative ** (1 / 3), longest),
+        curvature=min(relative ** (1 / 4), longest),
         noisy=seen.repeat > STOCHASTIC * seen.largest,
     )

@@ -1,0 +1,168 @@
+"""A method for :func:`scipy.optimize.minimize`."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, OptimizeWarning
+
+from zofw.core import Array
+from zofw.problems import BlackBox, mean_value
+from zofw.run import BudgetError, minimize
+from zofw.run.result import Result
+from zofw.sets import Box
+
+PER_COORDINATE = 1000  # evaluations for each coordinate where no limit is given
+
+
+def scipy_method(
+    set: Any = None, *, method: Any = "auto", budget: int | None = None, rng: Any = None, **settings: Any
+) -> Callable[..., Result]:
+    """Make a method that ``scipy.optimize.minimize(fun, x0, method=…)`` takes.
+
+    Parameters
+    ----------
+    set
+        A set such as ``L1Ball(2.0)``, or any object with ``lmo(g)``. By default the box of SciPy's ``bounds``.
+    method, rng
+        As in :func:`zofw.minimize`.
+    budget
+        Most evaluations of ``fun``, the one that gives ``result.fun`` included. By default 1000 for each coordinate, unless
+        another limit is given.
+    settings
+        Anything else that :func:`zofw.minimize` takes: ``inside``, ``on_error``, ``checkpoint``, …
+
+    Returns
+    -------
+    callable
+        A method in SciPy's protocol. It understands the options ``maxfev``, ``maxiter`` and ``disp`` (a bar), SciPy's
+        ``tol`` (on the estimated Frank-Wolfe gap), ``bounds`` and callbacks in both signatures, and returns a
+        :class:`~zofw.Result`. ``nfev`` has every call of ``fun``, those that a callback causes by reading
+        ``intermediate_result.fun`` included.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.optimize, zofw
+    >>> method = zofw.scipy_method(zofw.Simplex(), budget=500, rng=0)
+    >>> result = scipy.optimize.minimize(lambda x, c: np.sum((x - c) ** 2), np.ones(4) / 4, args=(0.5,), method=method)
+    >>> bool(result.fun < 0.2501), result.nfev <= 500
+    (True, True)
+    """
+    taken = {"x0", "callback", "diagnose"} & settings.keys()
+    if taken:
+        raise TypeError(
+            f"scipy_method does not take {', '.join(sorted(taken))}: x0 and callback go to scipy.optimize.minimize, and "
+            "nothing is evaluated for diagnosis, as SciPy counts every call."
+        )
+    return partial(_solve, set=set, method=method, budget=budget, rng=rng, settings=settings)
+
+
+def _solve(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: tuple[Any, ...] = (),
+    *,
+    set: Any,
+    method: Any,
+    budget: int | None,
+    rng: Any,
+    settings: dict[str, Any],
+    jac: Any = None,
+    hess: Any = None,
+    hessp: Any = None,
+    bounds: Any = None,
+    constraints: Any = (),
+    callback: Callable[..., Any] | None = None,
+    maxfev: int | None = None,
+    maxiter: int | None = None,
+    tol: float | None = None,
+    disp: bool = False,
+    **unknown: Any,
+) -> Result:
+    """One call of ``scipy.optimize.minimize``."""
+    for name, given in {"jac": jac, "hess": hess, "hessp": hessp}.items():
+        if given:
+            warnings.warn(
+                f"zofw takes function values only and does not use {name}.", RuntimeWarning, stacklevel=3
+            )
+    if unknown:
+        warnings.warn(f"Unknown solver options: {', '.join(unknown)}", OptimizeWarning, stacklevel=3)
+    if np.size(constraints):
+        raise ValueError(
+            "zofw.scipy_method takes no constraints; give the feasible set itself, such as zofw.Polytope(A_ub=…, b_ub=…)."
+        )
+    start = np.atleast_1d(np.asarray(x0, dtype=float))
+    most = min((limit for limit in (budget, maxfev) if limit is not None), default=None)
+    if most is None and maxiter is None and not {"max_iter", "max_lmo", "max_time"} & settings.keys():
+        most = PER_COORDINATE * start.size
+    if most is not None and most < 2:
+        raise ValueError(
+            f"At least 2 evaluations are needed, one of them for the value at the end; {most} were allowed."
+        )
+    problem = BlackBox(_OfPoint(fun, args), dim=start.size)
+    limits = {"max_iter": maxiter, "gap_tol": tol, "progress": True if disp else None}
+    try:
+        result = minimize(
+            problem,
+            _region(set, bounds, start.size),
+            method=method,
+            rng=rng,
+            x0=start,
+            budget=None if most is None else most - 1,
+            diagnose=0,
+            callback=None if callback is None else _in_one_signature(callback),
+            **{name: value for name, value in limits.items() if value is not None} | settings,
+        )
+    except BudgetError as error:
+        error.add_note(f"One of the {most} evaluations that were allowed is kept for the value at the end.")
+        raise
+    result.fun = mean_value(problem, result.x)
+    result.ledger["objective"] = result.ndiagnosis + 1
+    result.nfev, result.ndiagnosis = sum(result.ledger.values()), 0
+    return result
+
+
+@dataclass(frozen=True)
+class _OfPoint:
+    """``fun(x, *args)`` as a function of x, which gets an x of its own at every call, as in SciPy."""
+
+    fun: Callable[..., Any]
+    args: tuple[Any, ...]
+
+    def __call__(self, x: Array) -> Any:
+        return self.fun(np.array(x), *self.args)
+
+
+def _in_one_signature(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """SciPy's rule: ``callback(intermediate_result=…)`` if that is the one name it has, else ``callback(xk)``."""
+    if [*inspect.signature(callback).parameters] == ["intermediate_result"]:
+        return callback
+    return lambda intermediate_result: callback(intermediate_result.x)
+
+
+def _region(set: Any, bounds: Any, dim: int) -> Any:
+    if (set is None) == (bounds is None):
+        found = "neither" if set is None else "both"
+        raise ValueError(
+            f"zofw.scipy_method needs either a set or bounds, and {found} was given: "
+            "minimize(f, x0, method=zofw.scipy_method(zofw.Simplex())), or bounds=[(0, 1), …] for a box."
+        )
+    if bounds is None:
+        return set
+    if isinstance(bounds, Bounds):
+        lower, upper = bounds.lb, bounds.ub
+    else:
+        pairs = [*bounds]
+        if len(pairs) != dim:
+            raise ValueError(
+                f"bounds should have a pair for each of the {dim} coordinates of x0; it has {len(pairs)}."
+            )
+        lower = np.array([-np.inf if low is None else low for low, _ in pairs], dtype=float)
+        upper = np.array([np.inf if high is None else high for _, high in pairs], dtype=float)
+    return Box(*(np.broadcast_to(side, dim) for side in (lower, upper)))

@@ -1,0 +1,197 @@
+"""A scikit-learn classifier trained from loss values alone."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from zofw.core import Array
+from zofw.extras import extra
+from zofw.problems import Correntropy, Logistic
+from zofw.run import minimize
+from zofw.sets import Box, L1Ball, Product
+
+ClassifierMixin: Any = extra("sklearn.base", "data").ClassifierMixin
+BaseEstimator: Any = extra("sklearn.base", "data").BaseEstimator
+available_if: Any = extra("sklearn.utils.metaestimators", "data").available_if
+multiclass: Any = extra("sklearn.utils.multiclass", "data")
+validation: Any = extra("sklearn.utils.validation", "data")
+utilities: Any = extra("sklearn.utils", "data")
+
+PASSES = 100  # over the data, for each class and coordinate, where no budget is given
+
+
+def _has_probabilities(classifier: Any) -> bool:
+    if classifier.loss != "logistic":
+        raise AttributeError(f"probabilities come with loss='logistic', not with loss={classifier.loss!r}.")
+    return True
+
+
+class ZOClassifier(ClassifierMixin, BaseEstimator):
+    r"""A sparse linear classifier from values of its loss,
+
+    .. math:: \min_{w, b} \frac1n \sum_{i=1}^n \ell(y_i, z_i^\top w + b)
+              \quad\text{subject to}\quad \|w\|_1 \le r, \; |b| \le r,
+
+    one against the rest where there are more than two classes. Features should be of similar size, as the ball treats all
+    coefficients alike: put a ``StandardScaler`` or a ``MaxAbsScaler`` before it.
+
+    Parameters
+    ----------
+    loss
+        "logistic", or "correntropy", the robust loss :math:`\frac{\sigma^2}{2}(1 - e^{-(y - t)^2/\sigma^2})` with
+        y = ±1, for which a mislabelled sample counts at most σ²/2.
+    radius
+        r > 0; smaller is sparser.
+    sigma
+        σ > 0 of the correntropy.
+    fit_intercept
+        Whether to have a b; otherwise it is 0.
+    method
+        A registered name (:func:`zofw.methods`), a settings object, or "auto".
+    budget
+        Most evaluations of single losses, for all classes together; never exceeded. By default 100 n (d + 1) for each
+        problem of two classes.
+    max_iter
+        Most iterations, for each problem of two classes.
+    random_state
+        Seed, ``RandomState`` or None.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    coef_ : ndarray of shape (1, d) or (classes, d)
+    intercept_ : ndarray of shape (1,) or (classes,)
+    n_queries_ : int
+        Losses of single samples that were evaluated.
+    n_iter_ : ndarray
+        Iterations, for each problem of two classes.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from zofw.adapters import ZOClassifier
+    >>> Z, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = make_pipeline(StandardScaler(), ZOClassifier(radius=5.0, budget=100_000, random_state=0))
+    >>> classifier.fit(Z, y).score(Z, y) > 0.95
+    True
+    >>> classifier[-1].n_queries_ <= 100_000
+    True
+    """
+
+    def __init__(
+        self,
+        loss: str = "logistic",
+        *,
+        radius: float = 10.0,
+        sigma: float = 2.0,
+        fit_intercept: bool = True,
+        method: Any = "auto",
+        budget: int | None = None,
+        max_iter: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.radius = radius
+        self.sigma = sigma
+        self.fit_intercept = fit_intercept
+        self.method = method
+        self.budget = budget
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find the coefficients: X dense or sparse of shape (n, d), y of any labels."""
+        if self.loss not in ("logistic", "correntropy"):
+            raise ValueError(f"loss should be 'logistic' or 'correntropy'; got {self.loss!r}.")
+        for name in ("radius", "sigma"):
+            size = getattr(self, name)
+            if not isinstance(size, (int, float, np.number)) or not 0 < size < np.inf:
+                raise ValueError(f"{name} should be a positive finite number; got {size!r}.")
+        X, y = validation.validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        multiclass.check_classification_targets(y)
+        self.classes_, index = np.unique(y, return_inverse=True)
+        count = len(self.classes_)
+        if count < 2:
+            raise ValueError(
+                f"ZOClassifier needs samples of at least 2 classes; the data has 1 class, {self.classes_[0]!r}."
+            )
+        Z, region = self._augmented(X), self._region(X.shape[1])
+        seed = int(utilities.check_random_state(self.random_state).randint(2**31 - 1))
+        problems = [1] if count == 2 else [*range(count)]
+        budget = PASSES * Z.shape[0] * (X.shape[1] + 1) if self.budget is None else self._share(len(problems))
+        results = [
+            minimize(
+                self._problem(Z, np.where(index == positive, 1.0, -1.0)),
+                region,
+                method=self.method,
+                budget=budget,
+                max_iter=self.max_iter,
+                rng=np.random.SeedSequence((seed, positive)),
+                diagnose=0,
+                progress=False,
+            )
+            for positive in problems
+        ]
+        found = np.stack([result.x for result in results])
+        self.coef_ = found[:, : X.shape[1]]
+        self.intercept_ = found[:, -1] if self.fit_intercept else np.zeros(len(found))
+        self.n_iter_ = np.array([result.nit for result in results])
+        self.n_queries_ = sum(result.nfev for result in results)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """zᵀw + b: of shape (m,) for two classes, positive for the second, else (m, classes)."""
+        validation.check_is_fitted(self)
+        X = validation.validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of the greatest score."""
+        scores = self.decision_function(X)
+        index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[index])
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """1/(1 + e^{−score}), (m, classes); with more than two classes, divided by their sum; all the same where every one is 0."""
+        chances = expit(self.decision_function(X))
+        if chances.ndim == 1:
+            return np.stack([1.0 - chances, chances], axis=1)
+        chances[chances.sum(axis=1) == 0.0] = 1.0
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _share(self, problems: int) -> int:
+        """The budget of each problem of two classes."""
+        given: Any = self.budget
+        whole = isinstance(given, (int, float, np.number)) and float(given).is_integer()
+        if not whole or given < problems:
+            raise ValueError(f"budget should be a whole number of at least {problems}; got {given!r}.")
+        return int(given) // problems
+
+    def _augmented(self, X: Any) -> Any:
+        """The samples, with a column of ones for the intercept."""
+        if not self.fit_intercept:
+            return X
+        ones = np.ones((X.shape[0], 1))
+        return sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([X, ones])
+
+    def _region(self, dim: int) -> Any:
+        ball = L1Ball(self.radius)
+        return Product([ball, Box(-self.radius, self.radius)], dims=[dim, 1]) if self.fit_intercept else ball
+
+    def _problem(self, Z: Any, signs: Array) -> Logistic | Correntropy:
+        return Logistic(Z, signs) if self.loss == "logistic" else Correntropy(Z, signs, sigma=self.sigma)

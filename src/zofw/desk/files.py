@@ -1,0 +1,86 @@
+"""Files between a desk and those who answer: JSON or npz with plain fields, never pickle, replaced whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import uuid
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zofw.run.codec import FileError, sync_folder
+from zofw.run.logbook import StorageError
+
+ENDINGS = (".json", ".npz")
+LONGEST = 1 << 28  # bytes of a file that is read
+
+
+def put(path: Path, text: bytes, *, durable: bool = False) -> None:
+    """Replace a file whole: written under another name, readable for whom the system's mask allows, and renamed."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(text)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        temporary.replace(path)
+        if durable:
+            sync_folder(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StorageError(
+            error.errno, f"{path} could not be written ({error.strerror}). What was there is intact"
+        ) from error
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The fields of a JSON object, or of an npz file as plain values; anything else is a ``FileError``."""
+    if path.stat().st_size > LONGEST:
+        raise FileError(
+            f"The file is longer than {LONGEST:,} bytes, and nothing that was asked for takes that."
+        )
+    text = path.read_bytes()
+    return _arrays(text) if path.suffix == ".npz" else parse(text)
+
+
+def parse(text: bytes | str) -> dict[str, Any]:
+    """The fields of a JSON object; NaN, infinities and a field given twice are refused."""
+    try:
+        string = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        fields = json.loads(string, object_pairs_hook=_once, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"The file is not JSON: {error}.") from error
+    if not isinstance(fields, dict):
+        raise FileError(
+            f'The file should hold one JSON object, {{"id": …, …}}; it holds {string.strip()[:40]!r}.'
+        )
+    return fields
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the field {next(n for n in names if names.count(n) > 1)!r} is given twice")
+    return fields
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not a finite number")
+
+
+def _arrays(text: bytes) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(text)) as members:
+            if any(member.compress_type != zipfile.ZIP_STORED for member in members.infolist()):
+                raise ValueError("it is compressed; write it with numpy.savez")
+        with np.load(io.BytesIO(text), allow_pickle=False) as file:
+            arrays = {name: np.asarray(file[name]) for name in file.files}
+    except Exception as error:  # the readers of zip and npy have a dozen kinds between them
+        raise FileError(f"The file is not an npz file of plain arrays: {error}.") from error
+    return {name: array.item() if array.ndim == 0 else array for name, array in arrays.items()}

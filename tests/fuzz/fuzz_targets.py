@@ -1,0 +1,238 @@
+"""What bytes from anywhere may do to the library: be read, or be refused by name. Nothing else is caught here.
+
+Every target takes bytes; ``run.py`` has them chosen by what they reach (atheris), ``test_targets.py`` by hypothesis.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import itertools
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import zofw
+from zofw.core import Answer
+from zofw.data import DataError, libsvm, read_libsvm
+from zofw.lab.spec import SpecError, parse, revive
+from zofw.run import checkpoint, codec, journal
+from zofw.run.logbook import journal_of
+
+DIM, N = 4, 3
+
+
+class Death(BaseException):
+    """The end of a process."""
+
+
+def value(x: np.ndarray, i: int) -> float:
+    return float((x[i] - 0.3) ** 2 + x @ x)
+
+
+def problem() -> zofw.problems.BlackBox:
+    return zofw.problems.BlackBox(value, dim=DIM, n=N)
+
+
+@cache
+def run() -> tuple[bytes, bytes]:
+    """Checkpoint and journal of a run that died on its way."""
+    calls = itertools.count()
+
+    def dying(x: np.ndarray, i: int) -> float:
+        if next(calls) == 60:
+            raise Death
+        return value(x, i)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.npz"
+        try:
+            zofw.minimize(
+                zofw.problems.BlackBox(dying, dim=DIM, n=N),
+                zofw.L1Ball(1.0),
+                method="zo-fw",
+                budget=200,
+                rng=0,
+                diagnose=0,
+                checkpoint=path,
+            )
+        except Death:
+            return path.read_bytes(), journal_of(path).read_bytes()
+    raise AssertionError("the run should have died")
+
+
+def resumed(files: dict[str, bytes]) -> None:
+    """Both ways to continue a run; nothing may be written outside its own files."""
+    with tempfile.TemporaryDirectory() as folder:
+        inner = Path(folder) / "inner"
+        inner.mkdir()
+        for name, text in files.items():
+            (inner / name).write_bytes(text)
+        try:
+            zofw.Session.resume(inner / "run.npz").ask()
+            zofw.resume(inner / "run.npz", problem(), max_iter=3, budget=300)
+        except ValueError as error:  # FileError is one
+            assert len(str(error)) > 20
+        finally:
+            assert os.listdir(folder) == ["inner"]
+            assert all(name.startswith(("run.npz", ".run.npz")) for name in os.listdir(inner))
+
+
+def fuzz_libsvm(data: bytes) -> None:
+    """Two readers, one grammar."""
+    try:
+        Z, y = read_libsvm(data[1:], zero_based=bool(data[:1] == b"0"))
+    except DataError as error:
+        assert len(str(error)) > 20
+        return
+    assert Z.shape[0] == len(y) and np.isfinite(Z.data).all() and np.isfinite(y).all()
+    if not data[1:].startswith((b"BZh", b"\x1f\x8b", b"\xfd7zXZ")):
+        base = 0 if data[:1] == b"0" else 1
+        text = libsvm._clean(data[1:], "it")
+        plain = libsvm._reference(text, 1, base, 2**31 - 1, "it")
+        assert np.array_equal(plain.values, Z.data) and np.array_equal(plain.labels, y)
+
+
+def fuzz_spec(data: bytes) -> None:
+    """A specification is an experiment, which survives its document, or a sentence."""
+    text = data.decode("utf-8", "replace")
+    for profile in (None, "quick"):
+        try:
+            experiment = parse(text, profile)
+        except SpecError as error:
+            assert len(str(error)) > 10
+            continue
+        assert len(experiment.fingerprint) == 16
+        again = revive(json.loads(json.dumps(experiment.document(), default=str)))
+        assert again.name == experiment.name
+
+
+def fuzz_checkpoint(data: bytes) -> None:
+    """A file of any content; or, behind a first byte of 1, one whose checksums agree with any content."""
+    if data[:1] == b"\x01":
+        try:
+            body = json.loads(data[1:])
+        except (ValueError, RecursionError):
+            return
+        data = b"\x00" + sealed(body)
+    resumed({"run.npz": data[1:]})
+
+
+def sealed(body: object) -> bytes:
+    """A file like a checkpoint, with the arrays of a true one."""
+    with np.load(io.BytesIO(run()[0])) as file:
+        arrays = {name: file[name] for name in file.files if name != "document"}
+    head = {
+        "kind": "checkpoint",
+        "version": checkpoint.VERSION,
+        "arrays": {name: codec._digest(array) for name, array in arrays.items()},
+        "body": hashlib.sha256(json.dumps(body).encode()).hexdigest(),
+    }
+    text = json.dumps({"head": head, "body": body}).encode()
+    out = io.BytesIO()
+    np.savez(out, document=np.frombuffer(text, dtype=np.uint8), **arrays)
+    return out.getvalue()
+
+
+def fuzz_journal(data: bytes) -> None:
+    """Any content behind a true checkpoint; or, behind a first byte of 1, entries whose digests agree."""
+    saved, text = run()
+    if data[:1] == b"\x01":
+        head = text[: journal.HEAD.size]
+        out, digest = head, journal._digest(head, b"")
+        for body in data[1:].split(b"\xff\xfe"):
+            digest = journal._digest(body, digest)
+            out += journal.FRAME.pack(len(body), digest) + body
+        data = b"\x00" + out
+    resumed({"run.npz": saved, "run.npz.journal": data[1:]})
+
+
+METHODS = ("zo-fw", "zsfw-dvr", "explore-correct", "acc-szofw", "jaguar")
+
+
+def fuzz_tell(data: bytes) -> None:
+    """Numbers of any kind: refused before anything is counted, or taken by the method without a warning."""
+    method = METHODS[(data[0] if data else 0) % len(METHODS)]
+    session = zofw.Session(zofw.L1Ball(1.0), dim=DIM, n=N, method=method, budget=300, max_iter=6, rng=0)
+    numbers = np.frombuffer(data[1 : 1 + (len(data) - 1) // 8 * 8], dtype="<f8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        at = 0
+        while (query := session.ask()) is not None and at < len(numbers):
+            size = len(query.anchors) * query.width
+            values = np.resize(numbers[at : at + size], size)
+            spread = np.resize(np.abs(values), (len(query.anchors), query.count)) if query.variance else None
+            paid = session.nfev
+            try:
+                session.tell(query, Answer(values, spread))
+            except ValueError as error:
+                assert len(str(error)) > 20 and session.nfev == paid and session.ask() is query
+                return
+            assert session.nfev == paid + query.cost
+            at += size
+    assert np.isfinite(session.x).all()
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "libsvm": fuzz_libsvm,
+    "spec": fuzz_spec,
+    "checkpoint": fuzz_checkpoint,
+    "journal": fuzz_journal,
+    "tell": fuzz_tell,
+}
+
+SPEC = """name = "small"
+seeds = [1, 2]
+tune = { seeds = [7], grid = [0.1, 1.0] }
+[profile.quick]
+seeds = [3]
+[[case]]
+name = "c"
+problem = "m:f"
+set = { name = "l1-ball", radius = 1.0 }
+budget = 100
+parameters = { batch = 3 }
+[[method]]
+name = "zo-fw"
+settings = { radius = "=1/batch" }
+[[claim]]
+id = "one"
+says = "it is best"
+test = "lowest"
+method = "zo-fw"
+"""
+
+
+def seeds(target: str) -> Iterator[bytes]:
+    """Inputs that reach something."""
+    saved, text = run()
+    if target == "libsvm":
+        yield b"1+1 1:0.5 3:2e-3 # comment\r\n-1\n"
+        yield b"01 0:.5 10:-1.\n\n0 qid:3\n"
+    elif target == "spec":
+        yield SPEC.encode()
+        yield SPEC.replace("[profile.quick]\nseeds = [3]\n", "").encode()
+    elif target == "checkpoint":
+        yield b"\x00" + saved
+        with np.load(io.BytesIO(saved)) as file:
+            document = json.loads(file["document"].tobytes())
+        yield b"\x01" + json.dumps(document["body"]).encode()
+    elif target == "journal":
+        yield b"\x00" + text
+        at, bodies = journal.HEAD.size, []
+        while at < len(text):
+            length, _ = journal.FRAME.unpack_from(text, at)
+            bodies.append(text[at + journal.FRAME.size : at + journal.FRAME.size + length])
+            at += journal.FRAME.size + length
+        yield b"\x01" + b"\xff\xfe".join(bodies[:20])
+    else:
+        rng = np.random.default_rng(0)
+        for method in range(len(METHODS)):
+            yield bytes([method]) + rng.standard_normal(60).tobytes()
+            yield bytes([method]) + (1e99 * rng.standard_normal(60)).tobytes()

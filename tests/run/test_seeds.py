@@ -1,0 +1,23 @@
+"""Seeds: the generator of an iteration is NumPy's own for (seed, t), made more quickly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from zofw.run.seeds import generator
+
+WIDE = tuple(int(word) for word in np.random.default_rng(0).integers(1 << 32, size=9))
+
+
+@pytest.mark.parametrize(
+    "entropy",
+    [(0,), (5,), (1 << 32,), ((1 << 64) + 3, 1), (1, 2, 3, 4), (1, 2, 3, 4, 5), ((1 << 127) + 12345,), WIDE],
+)
+@pytest.mark.parametrize("iteration", [0, 1, 77, (1 << 32) - 1, 1 << 32, (1 << 40) + 9])
+@pytest.mark.parametrize("redraws", [0, 1, 1 << 35])
+def test_it_is_the_one_of_a_spawned_seed_sequence(entropy, iteration, redraws):
+    key = (iteration, redraws) if redraws else (iteration,)
+    sequence = np.random.SeedSequence(list(entropy), spawn_key=key)
+    expected = np.random.Generator(np.random.Philox(sequence)).integers(1 << 63, size=8)
+    assert np.array_equal(generator(entropy, iteration, redraws).integers(1 << 63, size=8), expected)
