@@ -190,7 +190,7 @@ class ZSFWDVR:
             g = refine(state.g, U, c, refine_step(self.law, U))
         else:
             S = task.sample(rng, self.batch_size)
-            query = Query(np.stack([x, state.before]), S, U, mu, self.stencil)
+            query = Query(np.array([x, state.before]), S, U, mu, self.stencil)
             new, old = slopes(query, (yield query))
             g = spider(state.g, task.given(U, S), new, old, self.law.scale(d, b))
         s = task.lmo(g)
