@@ -82,3 +82,29 @@ def test_a_matrix_set():
     region = zofw.NuclearBall(4.0, (8, 6))
     result = solve(problem, region, 30_000)
     assert region.contains(result.x, 1e-7) and result.fun < 0.7 * problem.value(np.zeros(48))
+
+
+@pytest.mark.parametrize(("height", "length"), [(1e6, 1.0), (1.0, 1e-6), (1e-80, 1e8)])
+def test_units_do_not_matter(height, length):
+    centre = np.array([0.3, -0.4, 0.9, 2.0, -1.5])
+
+    def found(height, length):
+        problem = BlackBox(lambda x: height * float((((x / length) - centre) ** 2).sum()), dim=5)
+        return solve(problem, zofw.LinfBall(length), 300).fun / height
+
+    assert found(height, length) == pytest.approx(found(1.0, 1.0), rel=1e-9)
+
+
+def test_a_set_with_a_continuum_of_vertices_is_walked_and_zo_sfw_left_behind():
+    Z = RNG.standard_normal((400, 80))
+    problem = zofw.problems.LeastSquares(Z, Z @ RNG.standard_normal(80) + RNG.standard_normal(400))
+    region, budget = zofw.L2Ball(4.0), 60_000
+    best = zofw.reference(problem, region).value
+    rival = zofw.minimize(problem, region, method=zofw.algorithms.ZOSFW(batch_size=20), budget=budget, rng=0)
+    assert solve(problem, region, budget).fun - best < 0.5 * (rival.fun - best)
+
+
+def test_the_derived_settings_come_with_reasons():
+    problem = BlackBox(lambda x: float(x @ x), dim=4)
+    reasons = solve(problem, zofw.Simplex(), 200).reasons
+    assert "queries" in reasons["first_exploration"] and "components" in reasons["first_batch"]

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from zofw.core import Array, Directions, Indices, Operator, Query, blocks
+from zofw.core import Array, Directions, Indices, Operator, Query, Tile, blocks
+from zofw.directions import Explicit
 from zofw.directions.implicit import touched_product
 
 POINT_NUMBERS = 1 << 20  # numbers of dense directions alive at any time: 8 MB
@@ -54,12 +55,19 @@ def column_blocks(directions: Directions) -> list[tuple[int, int]]:
     return list(blocks(directions.count, max(1, POINT_NUMBERS // directions.dim)))
 
 
+def _all_inside(query: Query, set: Any) -> bool:
+    """Whether every point of the query is in the set as it stands, as those between two points of the set are."""
+    whole = Tile(0, query.count, 0, len(query.batch))
+    return all(set.contains(x) for anchor in range(len(query.anchors)) for x in query.points(anchor, whole))
+
+
 def keep_inside(query: Query, set: Any) -> Query:
     """The same question asked from inside: anchors drawn towards the centre of a ball in the set, directions tangent to it.
 
     With B(c, ρ) in X (relative to its affine hull), x in X and δ = μ·max‖u‖/ρ ≤ 1, every (1 − δ)x + δc ± μu lies in X
     by convexity. The slopes are then those at a point at distance δ‖c − x‖ from x: a bias of at most Lδ·diameter in the
-    gradient, which falls with μ. Directions are projected on the affine hull first; that changes no linear minimiser.
+    gradient, which falls with μ. Directions are projected on the affine hull first; that changes no linear minimiser. A query
+    that writes its directions out and asks for points of the set alone is left as it is.
     """
     if query.directions is None:
         return query
@@ -68,6 +76,8 @@ def keep_inside(query: Query, set: Any) -> Query:
         raise ValueError(
             f"inside=True needs a ball inside the set, and {set!r} does not know one (inball returned None)."
         )
+    if isinstance(query.directions, Explicit) and _all_inside(query, set):
+        return query
     centre, radius = ball
     directions = Tangent(query.directions, set)
     longest = max(

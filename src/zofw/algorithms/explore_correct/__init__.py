@@ -3,6 +3,8 @@ r"""Explore-Correct: the default method. Learn the gradient cheaply, find atoms 
     x = Σ_j w_j a_j over few active atoms; belief ∇f(x) ~ N(g, s²I) plus measured slopes
     repeat whichever action promises the greatest decrease per query:
         EXPLORE   Rademacher sketches of a small batch, filtered into g            (:mod:`.explore`)
+        WALK      the same on the move, where the set has too many vertices to try
+                  them one by one; a LINE of three values checks how far           (:mod:`.walk`)
         SWEEP     the whole coordinate gradient, n(d + 1) queries                  (:mod:`.explore`)
         CORRECT   slopes and curvatures along the active atoms and the candidates
                   that the LMO proposes from g, on a batch S; the weights go to the
@@ -20,6 +22,7 @@ References
 S. Lacoste-Julien, M. Jaggi, On the global linear convergence of Frank-Wolfe optimization variants, NeurIPS 2015.
 G. Braun, S. Pokutta, D. Tu, S. Wright, Blended conditional gradients, ICML 2019.
 J. J. Moré, S. M. Wild, Estimating computational noise, SIAM Journal on Scientific Computing, 2011.
+G. Lan, Y. Zhou, Conditional gradient sliding for convex optimization, SIAM Journal on Optimization, 2016.
 R. E. Kalman, A new approach to linear filtering and prediction problems, 1960.
 """
 
@@ -36,8 +39,10 @@ from zofw.algorithms.explore_correct.belief import Belief
 from zofw.algorithms.explore_correct.correct import correct, may_be_quick, price, screen
 from zofw.algorithms.explore_correct.explore import explore, is_exact, propose, sweep
 from zofw.algorithms.explore_correct.noise import probe
-from zofw.algorithms.explore_correct.state import Action, Proposal, Radii, State
+from zofw.algorithms.explore_correct.state import PROGRESS, Action, Proposal, Radii, State
+from zofw.algorithms.explore_correct.walk import PRICE, line, walk
 from zofw.algorithms.registry import methods
+from zofw.algorithms.settings import AUTO
 from zofw.atoms import Dense
 from zofw.core import Array, Info, OutOfBudget, Step, Task
 
@@ -50,30 +55,39 @@ MOST_IDLE = 3  # iterations in a row that found nothing worth asking
 class ExploreCorrect:
     """Settings of Explore-Correct; none has to be tuned.
 
-    Queries: adaptive. EXPLORE |S|(b + 1) a sketch, SWEEP n(d + 1), CORRECT about 2|S|(k + 2) for k atoms. 17 LMO calls an
-    iteration. Memory: k ≤ 64 active and at most 128 remembered atoms, dense or sparse as the set gives them.
+    Queries: adaptive. EXPLORE and WALK |S|(b + 1) a sketch, LINE 3|S|, SWEEP n(d + 1), CORRECT about 2|S|(k + 2) for k
+    atoms. 17 LMO calls an iteration, up to 160 more in a walk. Memory: k ≤ 64 active and at most 128 remembered atoms, dense or sparse as the set gives them.
 
     Parameters
     ----------
     first_batch
-        |S| of the first correction.
+        |S| of the first correction; 32, or n, by default.
     first_exploration
-        Queries of the first exploration, as a multiple of d + 1; never more than a fiftieth of the budget.
+        Queries of the first exploration; 4(d + 1), or a fiftieth of the budget, by default.
     """
 
-    first_batch: int = 32
-    first_exploration: float = 4.0
+    first_batch: int = AUTO
+    first_exploration: int = AUTO
 
     name: ClassVar[str] = "explore-correct"
 
+    def resolve(self, task: Task) -> tuple[ExploreCorrect, dict[str, str]]:
+        d, share = task.dim, "" if task.budget is None else ", or a fiftieth of the budget if that is less"
+        queries = min(4 * (d + 1), (task.budget or math.inf) / 50)
+        return settings.fill(
+            self,
+            first_batch=(min(task.n, 32), "32 components, or all n: enough to see how far they differ"),
+            first_exploration=(max(1, int(queries)), f"4(d + 1) queries, d = {d}{share}"),
+        )
+
     def check(self, task: Task) -> None:
         settings.whole("first_batch", self.first_batch)
-        settings.positive("first_exploration", self.first_exploration)
+        settings.whole("first_exploration", self.first_exploration)
 
     def init(self, task: Task, x0: Array) -> State:
         belief = Belief(np.zeros(task.dim), math.inf, x0)
-        batch, sketch = min(task.n, self.first_batch), min(task.n, 4)
-        return State(0, x0, (Dense(x0),), np.ones(1), belief, batch=batch, sketch_batch=sketch)
+        batch, few = min(task.n, self.first_batch), min(task.n, 4)
+        return State(0, x0, (Dense(x0),), np.ones(1), belief, batch=batch, sketch_batch=few, line_batch=few)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         if state.finished:
@@ -84,15 +98,14 @@ class ExploreCorrect:
             return replace(state, t=state.t + 1), {}
         if proposal is None:
             state = yield from self._begin(task, state, radii, rng)
-        elif not math.isfinite(state.decrease):
-            state = yield from self._first_correction(task, state, radii, rng, proposal)
         else:
             state = yield from self._act(task, state, radii, rng, proposal)
-        proposal = propose(task, state, rng)
+        last, proposal = proposal, propose(task, state, rng)
+        bound = proposal.bound if last is None or is_exact(state) else max(last.bound, proposal.bound)
         info: Info = {
             "gap": proposal.gap,
             "gap_error": proposal.gap_error,
-            "certified": proposal.gap + 2 * proposal.gap_error,
+            "certified": bound,
             "atoms": len(state.atoms),
             "batch": state.batch,
         }
@@ -101,22 +114,11 @@ class ExploreCorrect:
             info["converged"] = 1.0
         return replace(state, t=state.t + 1, proposal=proposal, idle=idle), info
 
-    @staticmethod
-    def _first_correction(
-        task: Task, state: State, radii: Radii, rng: np.random.Generator, proposal: Proposal
-    ) -> Action:
-        cost = price(state, len(proposal.candidates), False)
-        size = int(min(state.batch, state.remaining(task) / cost))
-        if size < 1:
-            raise OutOfBudget
-        return (yield from correct(task, replace(state, batch=size), radii, rng, proposal.candidates, False))
-
     def _begin(self, task: Task, state: State, radii: Radii, rng: np.random.Generator) -> Action:
-        whole = task.n * (task.dim + 1)
-        cost = self.first_exploration * (task.dim + 1)
-        if whole <= 2 * min(cost, state.remaining(task) / 8) and not radii.noisy:
+        whole, left = task.n * (task.dim + 1), state.remaining(task)
+        if whole <= 2 * min(4 * (task.dim + 1), left / 8) and not radii.noisy:
             return (yield from sweep(task, state, radii))
-        return (yield from explore(task, state, radii, rng, min(cost, state.remaining(task) / 50)))
+        return (yield from explore(task, state, radii, rng, min(self.first_exploration, left)))
 
     @staticmethod
     def _nothing_left(state: State, proposal: Proposal) -> bool:
@@ -140,8 +142,9 @@ class ExploreCorrect:
         per_sweep = 0.0 if pointless else proposal.improvement / whole
         candidates, promise = proposal.candidates, proposal.promise
         limit = math.inf if radii.noisy else task.n
-        batch = state.batch if state.decrease > 2 * state.noise else min(limit, 2 * state.batch)
+        batch = state.batch if state.decrease > PROGRESS * state.noise else min(limit, 2 * state.batch)
         own = self._gain_of_batch(task, state, batch) + 0.25 * max(state.decrease - state.noise, 0.0)
+        own = max(own, proposal.rebalance)
         gain = own + promise
         quick = may_be_quick(state, candidates) and own < gain / 2
         batch = state.batch if quick else batch
@@ -153,7 +156,11 @@ class ExploreCorrect:
             if not pointless and 4 * held >= whole:
                 return (yield from sweep(task, state, radii))
             return (yield from explore(task, state, radii, rng, min(exploration, left)))
-        on_credit = bool(candidates) and cost * state.batch <= state.credit
+        walking = state.walking and proposal.walkable
+        if walking and PRICE * state.line_batch <= min(left, state.credit):
+            return (yield from line(task, state, radii, rng))
+        closing = cost * state.batch <= left < cost * state.batch + exploration  # the last chance to use g
+        on_credit = bool(candidates) and (closing or cost * state.batch <= state.credit)
         if per_correct >= max(per_explore, per_sweep) or on_credit:
             size = batch if per_correct >= max(per_explore, per_sweep) else state.batch
             state = replace(state, batch=self._affordable(task, state, cost, size), credit=0.0)
@@ -164,14 +171,25 @@ class ExploreCorrect:
             return (yield from correct(task, state, radii, rng, candidates, quick))
         if per_sweep >= per_explore:
             return (yield from sweep(task, state, radii))
+        if walking and state.curvature > 0:
+            return (yield from walk(task, state, radii, rng, min(self._walk_cost(state), left)))
         return (yield from explore(task, state, radii, rng, min(exploration, left)))
 
     @staticmethod
+    def _walk_cost(state: State) -> float:
+        """Half as much again as what the walk's belief knows has cost."""
+        variance = state.walker.variance if state.walker is not None else 0.0
+        return max(state.unit_cost / max(variance, 1e-300) / 2, LEAST_EXPLORATION)
+
+    @staticmethod
     def _affordable(task: Task, state: State, cost: int, wanted: float) -> int:
-        """The batch that is wanted, or the last one; never a smaller, which would undo what that has gained."""
-        for size in (int(wanted), state.batch):
-            if size * cost <= state.remaining(task):
-                return size
+        """The batch that is wanted, or the largest affordable; none smaller than the last, which would undo its gain."""
+        most, half = state.remaining(task) / cost, task.n / 2
+        if not state.noisy and wanted >= half:  # State.sample takes all from there on
+            wanted = task.n if task.n <= most else math.ceil(half) - 1
+        size = int(min(wanted, most))
+        if size >= 1 and size >= min(state.batch, wanted):
+            return size
         raise OutOfBudget
 
     @staticmethod

@@ -100,6 +100,13 @@ class Belief:
         gain = prior / (prior + noise) if prior > 0 else 0.0
         return replace(self, g=self.g + gain * self.complement()(innovation), variance=(1 - gain) * prior)
 
+    def take(self, measured: Array, noise: float) -> Belief:
+        """The same, without looking for motion of the gradient and without the known directions."""
+        if not np.isfinite(self.variance):
+            return replace(self, g=measured, variance=noise)
+        gain = self.variance / (self.variance + noise) if self.variance > 0 else 0.0
+        return replace(self, g=self.g + gain * (measured - self.g), variance=(1 - gain) * self.variance)
+
     def agree(self, directions: Any, slopes: Array, variances: Array) -> Belief:
         """Move g so that it has the measured slopes along the columns, as far as their variances deserve."""
         rows, A = touched(directions)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from zofw.algorithms.explore_correct.belief import Known, offsets, squares
 from zofw.algorithms.explore_correct.quadratic import simplex_step
-from zofw.algorithms.explore_correct.state import Action, Candidate, Model, Radii, State
+from zofw.algorithms.explore_correct.state import PROGRESS, Action, Candidate, Model, Radii, State
 from zofw.atoms import Atom, Dense
 from zofw.core import Answer, Array, Batch, Indices, OutOfBudget, Purpose, Query, Stencil, Task
 from zofw.differences import base_values, slopes
@@ -25,7 +25,7 @@ ARMIJO = 0.1
 
 def price(state: State, candidates: int, quick: bool) -> int:
     """Queries per component of the batch: slopes, as much for curvatures, and a value."""
-    return 2 * (candidates + 1) + 1 if quick else 2 * (len(state.atoms) + candidates + 2)
+    return 2 * (candidates + 1) + 1 if quick else 2 * (len(state.atoms) + candidates) + 3
 
 
 def may_be_quick(state: State, candidates: tuple[Candidate, ...]) -> bool:
@@ -46,7 +46,7 @@ def screen(
         state.x, batch, Explicit(D), radii.slope, Stencil.FORWARD, Purpose.LINE_SEARCH, variance=True
     )
     answer = yield query
-    c, v = slopes(query, answer)[0], _variance(answer) / len(batch) * state.left_out(task, len(batch))
+    c, v = slopes(query, answer)[0], variance_of(answer) / len(batch) * state.left_out(task, len(batch))
     known = tuple(
         Known(candidate.atom, square, state.bend, variance)
         for candidate, square, variance in zip(candidates, squares(D).tolist(), v.tolist(), strict=True)
@@ -98,7 +98,7 @@ def measure(
     c, v, H = np.zeros(k), np.zeros(k), np.zeros((k, k))
     if quick and state.model is not None:
         c[:old], v[:old], H[:old, :old] = state.model.c, state.model.v, state.model.H
-    c[new], v[new] = slopes(query, answer)[0], _variance(answer)
+    c[new], v[new] = slopes(query, answer)[0], variance_of(answer)
     position = {int(j): q for q, j in enumerate(live)}
     fresh = {int(j) for j in new}
     pairs = [(i, j) for i in position for j in position if i <= j and (i in fresh or j in fresh)]
@@ -154,19 +154,26 @@ def correct(
     move = max(float(p @ H @ p), 0.0) * theta**2
     promised = state.unchecked + decrease if quick else 0.0
     decrease = max(decrease * theta * (2.0 - theta), promised)
-    if theta < 1:
-        decrease = max(decrease, 2.1 * noise)
+    refused = 0
+    if theta < 1:  # the model was wrong, not the sample; the oftener in a row, the less it promises
+        refused, less = state.refused + 1, 4.0**-state.refused
+        decrease, noise = less * max(decrease, 1.05 * PROGRESS * noise), less * noise
     bends = [H[i, i] + H[j, j] - 2 * H[i, j] for j in range(len(atoms)) for i in range(j)]
     c_new = c + H @ (theta * p)  # the model's slopes at the new point
     unit = np.maximum(np.diag(H)[live], 0.0) / sq[live]
     belief = state.belief.age(move, DRIFT * move * float(np.mean(unit)))
     fresh = tuple(Known(atoms[j], float(sq[j]), float(H[j, j]), float(v[j]) / m * rest) for j in got.new)
     belief = belief.remember(fresh).agree(D[:, live], c_new[live], v[live] / m * rest)
+    walker = state.walker
+    if walker is not None:
+        walker = walker.age(0.0, move * float(np.mean(unit)) / task.dim).agree(
+            D[:, live], c_new[live], v[live] / m * rest
+        )
     w = w + theta * p
     w[w < 1e-14] = 0.0
     w /= w.sum()
     keep = np.flatnonzero(w > 0)
-    merged = _merge(tuple(atoms[j] for j in keep), w[keep])
+    merged = merge(tuple(atoms[j] for j in keep), w[keep])
     trusted = theta == 1.0 and len(merged[0]) == len(keep)
     return replace(
         state,
@@ -174,18 +181,22 @@ def correct(
         atoms=merged[0],
         weights=merged[1],
         belief=belief,
+        walker=walker,
         used=state.used + got.cost + spent,
         batch=m,
         value=value,
         decrease=decrease,
         noise=noise,
-        bend=max(float(np.median(bends)), 1e-12),
+        bend=max(float(np.median(bends)), 1e-300),
         atom_spread=float(np.max(v[live] / sq[live])),
-        settled=decrease <= 2 * noise or decrease < 1e-9 * abs(got.value),
+        settled=decrease <= PROGRESS * noise or decrease < 1e-9 * abs(got.value),
         credit=0.0,
         model=Model(c_new[keep], H[np.ix_(keep, keep)], v[keep]) if trusted else None,
         quicks=state.quicks + 1 if quick else 0,
         unchecked=promised,
+        walks=0,
+        trail=None,
+        refused=refused,
     )
 
 
@@ -207,10 +218,10 @@ def _guard(
             return theta, value, spent
         rise = value - got.value - theta * lin
         theta = min(max(-(theta**2) * lin / (2 * rise), 0.1 * theta), 0.7 * theta)
-    return theta, value, spent
+    return 0.0, got.value, spent
 
 
-def _merge(atoms: tuple[Atom, ...], weights: Array) -> tuple[tuple[Atom, ...], Array]:
+def merge(atoms: tuple[Atom, ...], weights: Array) -> tuple[tuple[Atom, ...], Array]:
     """At most ``MOST_ATOMS`` atoms: the two lightest are replaced by their mean until that holds."""
     while len(atoms) > MOST_ATOMS:
         i, j = np.argsort(weights)[:2]
@@ -221,7 +232,7 @@ def _merge(atoms: tuple[Atom, ...], weights: Array) -> tuple[tuple[Atom, ...], A
     return atoms, weights
 
 
-def _variance(answer: Answer) -> Array:
+def variance_of(answer: Answer) -> Array:
     if answer.variance is None:
         raise ValueError("A correction needs the variances it asked for.")
     return np.asarray(answer.variance[0])

@@ -9,6 +9,7 @@ import numpy as np
 
 from zofw.algorithms.explore_correct.belief import Belief, offsets
 from zofw.algorithms.explore_correct.state import Action, Candidate, Proposal, Radii, State
+from zofw.algorithms.explore_correct.walk import shrunk
 from zofw.atoms import Atom
 from zofw.core import OutOfBudget, Purpose, Query, Stencil, Task
 from zofw.differences import slopes
@@ -36,6 +37,9 @@ def explore(task: Task, state: State, radii: Radii, rng: np.random.Generator, co
         wanted = min(0.25 * state.spread / max(error, 1e-300), 8.0 * size)
         size = int(min(task.n, max(1, wanted), max(cost / (8 * (b + 1)), 1)))
     size = min(size, task.n)
+    left = state.remaining(task)
+    size = int(max(1, min(size, left / (b + 1))))
+    b = int(max(1, min(b, left / size - 1)))
     law, done, total = Rademacher(), 0, np.zeros(d)
     residual = variance = 0.0
     try:
@@ -60,11 +64,19 @@ def explore(task: Task, state: State, radii: Radii, rng: np.random.Generator, co
         spread = residual if state.spread is None else max(residual - state.miss, 1e-12 * residual)
         miss = max(residual - spread, 1e-4 * residual)
     own = residual / (b * done)
+    y = control + total / done
     noise = own + max(state.atom_spread, spread / d) / (size * done)
+    belief = belief.kalman(y, own, noise)
+    walker = (state.walker or Belief(np.zeros(d), math.inf, belief.origin)).take(
+        y, own + spread / (d * size * done)
+    )
+    ready = None if state.walking else shrunk(walker)
     return replace(
         state,
         used=state.used + spent,
-        belief=belief.kalman(control + total / done, own, noise),
+        belief=belief,
+        walker=walker if ready is None else ready,
+        walking=state.walking or ready is not None,
         spread=spread,
         miss=miss,
         unit_cost=noise * spent,
@@ -85,7 +97,8 @@ def sweep(task: Task, state: State, radii: Radii) -> Action:
     variance = EXACT * float(g @ g) / task.dim
     unit = state.unit_cost if math.isfinite(state.unit_cost) else variance * query.cost
     belief = Belief(g, variance, state.belief.origin)
-    return replace(state, used=state.used + query.cost, belief=belief, unit_cost=unit)
+    walker = belief if state.walking else state.walker
+    return replace(state, used=state.used + query.cost, belief=belief, walker=walker, unit_cost=unit)
 
 
 def is_exact(state: State) -> bool:
@@ -107,7 +120,8 @@ def propose(task: Task, state: State, rng: np.random.Generator) -> Proposal:
     active = {atom.key() for atom in state.atoms}
     D, from_origin = offsets(state.atoms, o), state.x - o
     found: dict[bytes, tuple[Atom, int, float]] = {}
-    gaps, optimism, improvement, first, advantage = [], [], 0.0, b"", 0.0
+    gaps, optimism, ranges, improvement, first, advantage = [], [], [], 0.0, b"", 0.0
+    agreed, walkable = 0, False
     for draw in range(DRAWS + 1):
         g = belief.g
         if draw:
@@ -115,10 +129,14 @@ def propose(task: Task, state: State, rng: np.random.Generator) -> Proposal:
         atom = task.lmo(g)
         key, origin_slope = atom.key(), float(o @ g)
         slope = atom.dot(g) - origin_slope
-        ahead = float((D.T @ g).min()) - slope
+        active_slopes = D.T @ g
+        ahead = float(active_slopes.min()) - slope
+        ranges.append(float(np.ptp(active_slopes)))
         if draw == 0:
             first, advantage = key, ahead
+            walkable = bool(np.count_nonzero(atom.dense()) > 1)
         else:
+            agreed += key == first
             gaps.append(float(from_origin @ g) - slope)
             optimism.append(atom.dot(belief.g) - float(o @ belief.g) - slope)
         if key in active or ahead <= 0:
@@ -137,7 +155,9 @@ def propose(task: Task, state: State, rng: np.random.Generator) -> Proposal:
     ]
     often.sort(key=lambda pair: (pair[0] != first, -pair[1].promise))
     chosen = tuple(candidate for _, candidate in often[: max(1, len(state.atoms))])
-    return Proposal(chosen, improvement, float(np.mean(gaps)), float(np.std(gaps)))
+    walkable = walkable and agreed < DRAWS / 2
+    rebalance = _gain(state, max(2 * ranges[0] - float(np.mean(ranges[1:])), 0.0)) if state.walks else 0.0
+    return Proposal(chosen, improvement, float(np.mean(gaps)), float(np.std(gaps)), rebalance, walkable)
 
 
 def _gain(state: State, slope: float) -> float:

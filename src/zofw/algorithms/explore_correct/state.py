@@ -13,6 +13,7 @@ from zofw.atoms import Atom
 from zofw.core import Answer, Array, Batch, Query, Task
 
 UNSEEN = 1e-15  # relative to the values
+PROGRESS = 4.0  # two batches differ by 2·noise in their optima; twice that is progress
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,28 @@ class Proposal:
     improvement: float
     gap: float
     gap_error: float
+    rebalance: float  # what moving weight between the active atoms promises after a walk
+    walkable: bool  # many vertices, and no agreement about the best
+
+    @property
+    def bound(self) -> float:
+        """The gap plus two standard errors."""
+        return self.gap + 2 * self.gap_error
 
     @property
     def promise(self) -> float:
         return max((c.promise for c in self.candidates), default=0.0)
+
+
+@dataclass(frozen=True)
+class Trail:
+    """The moves since the last step that was measured: x = (1 − covered) start + covered target."""
+
+    start: Array
+    atoms: tuple[Atom, ...]
+    weights: Array
+    target: Atom
+    covered: float
 
 
 @dataclass(frozen=True)
@@ -88,8 +107,8 @@ class State:
     sketch_batch: int = 4
     batch: int = 32
     value: float = 0.0
-    decrease: float = math.inf  # of the last correction
-    noise: float = math.inf  # what its optimum is expected to lose to sampling
+    decrease: float = 0.0  # of the last correction
+    noise: float = 0.0  # what its optimum is expected to lose to sampling
     bend: float = 1e-300  # typical curvature between two atoms
     settled: bool = False  # the last correction was not worth more than its noise
     credit: float = 0.0  # queries for which a fresh g may try its atom
@@ -97,6 +116,13 @@ class State:
     quicks: int = 0  # corrections since the model was last measured whole
     unchecked: float = 0.0  # decrease that those promised
     proposal: Proposal | None = None  # what the LMO says about the belief at this x
+    line_batch: int = 4
+    walker: Belief | None = None  # the belief that a walk follows: raw, then shrunk towards 0
+    walking: bool = False  # whether it is shrunk already
+    trail: Trail | None = None
+    refused: int = 0  # corrections in a row that the values did not approve whole
+    curvature: float = 0.0  # L: per squared length, along the last line
+    walks: int = 0  # walks and lines since the last correction
     idle: int = 0  # iterations in a row that asked nothing
     finished: bool = False  # the budget has run out
 

@@ -1,0 +1,260 @@
+"""WALK and LINE: exploring on the move, for sets with too many vertices to be tried one by one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from zofw.algorithms.explore_correct.belief import Belief
+from zofw.algorithms.explore_correct.correct import merge, variance_of
+from zofw.algorithms.explore_correct.state import Action, Radii, State, Trail
+from zofw.atoms import Atom, Dense
+from zofw.core import Array, OutOfBudget, Purpose, Query, Stencil, Task
+from zofw.differences import base_values, slopes
+from zofw.directions import Explicit, Rademacher
+
+CHUNKS = 8  # estimates, and moves, of one walk
+INNER = 20  # most vertices of one move
+PRICE = 3  # queries per component of a line
+DEVIATIONS = 2.0  # beyond which a residual says that the gradient has moved more than was thought
+
+
+def shrunk(raw: Belief) -> Belief | None:
+    """The posterior under ∇f ~ N(0, τ²I), with τ² from ‖g‖² = d(τ² + s²); None where that leaves no τ² > 0."""
+    square = float(raw.g @ raw.g)
+    share = 1 - len(raw.g) * raw.variance / square if square > 0 else 0.0
+    return Belief(share * raw.g, share * raw.variance, raw.origin) if share > 0 else None
+
+
+class Moves:
+    """Steps towards vertices from x: where they lead, and the one point of the set that stands for all of them."""
+
+    def __init__(self, x: Array) -> None:
+        self.x, self.path, self.covered = x, np.zeros_like(x), 0.0
+        self.visited: dict[bytes, Atom] = {}
+
+    def towards(self, atom: Atom, gamma: float) -> None:
+        """x ← x + γ(s − x)."""
+        s = atom.dense()
+        self.x = self.x + gamma * (s - self.x)
+        self.path = (1 - gamma) * self.path + gamma * s
+        self.covered = 1 - (1 - gamma) * (1 - self.covered)
+        self.visited[atom.key()] = atom
+
+    def target(self) -> Atom:
+        """v with x = (1 − c)x₀ + cv, c the share covered."""
+        only = next(iter(self.visited.values()))
+        return only if len(self.visited) == 1 else Dense(self.path / self.covered)
+
+
+def slide(task: Task, moves: Moves, m: Array, L: float) -> Array:
+    """Move to about the minimiser of ⟨m, z⟩ + ½L‖z − x‖² over the set, by Frank-Wolfe steps; returns z − x.
+
+    References
+    ----------
+    G. Lan, Y. Zhou, Conditional gradient sliding for convex optimization, SIAM Journal on Optimization, 2016.
+    """
+    x, gained = moves.x, 0.0
+    for _ in range(INNER):
+        g = m + L * (moves.x - x)
+        atom = task.lmo(g)
+        step = atom.dense() - moves.x
+        slope, bend = -float(g @ step), L * float(step @ step)
+        if slope <= 0.05 * gained or bend <= 0:
+            break
+        gamma = min(1.0, slope / bend)
+        gained += gamma * slope - 0.5 * gamma**2 * bend
+        moves.towards(atom, gamma)
+    return moves.x - x
+
+
+@dataclass
+class Tally:
+    """Residuals r of the sketches, cell variances, and what they show of ‖∇f − m‖²."""
+
+    residuals: list[float]
+    variances: list[float]
+    cells: int = 0
+    spent: int = 0
+    predicted: float = 0.0
+
+    def miss(self, spread: float) -> tuple[float, float]:
+        """‖∇f − m‖² = E r² − σ²/|S|, and its standard error."""
+        done = len(self.residuals)
+        sampling = done / self.cells
+        error = float(np.std(self.residuals)) / math.sqrt(done)
+        if self.variances:
+            error += float(np.std(self.variances)) / math.sqrt(len(self.variances)) * sampling
+        return max(float(np.mean(self.residuals)) - spread * sampling, 0.0), error
+
+
+def walk(task: Task, state: State, radii: Radii, rng: np.random.Generator, cost: float) -> Action:
+    """Sketches, and after every eighth of them a move to where the mean m of the belief says.
+
+    m, P: the mean and variance of the gradient's posterior. A sketch y of variance v is taken in with the gain
+    K = P/(P + v); then x slides on the model ⟨m, z⟩ + ½L‖z − x‖², which turns m into m + L(z − x). Inside the set that is
+    x − (K/L)y: a stochastic gradient step whose length falls as the gradient becomes known. P grows by L²‖z − x‖²/d, as if
+    the Hessian differed from LI by as much as LI itself, and by more where residuals show more.
+    """
+    d, walker, L = task.dim, state.walker, state.curvature
+    spread = state.spread or 0.0
+    if walker is None:
+        raise ValueError("A walk needs an exploration before it.")
+    m, P = walker.g, walker.variance
+    g, s2 = state.belief.g, state.belief.variance
+    size, b = _sizes(task, state, spread, cost)
+    rounds = max(1, int(cost / (size * (b + 1))))
+    moves, law, tally, moved = Moves(state.x), Rademacher(), Tally([], []), 0.0
+    left = state.remaining(task)
+    while len(tally.residuals) < rounds:
+        total, cells, before = np.zeros(d), 0, len(tally.residuals)
+        for turn in range(before, min(before + max(1, rounds // CHUNKS), rounds)):
+            here = (
+                max(size, min(2, task.n)) if turn % 4 == 0 else size
+            )  # two components, to see how they differ
+            if tally.spent + here * (b + 1) > left:
+                break
+            U = law.draw(rng, d, b)
+            S = task.sample(rng, here)
+            query = Query(moves.x, S, U, radii.sketch, Stencil.FORWARD, variance=here > 1)
+            answer = yield query
+            r = slopes(query, answer)[0] - U.T @ m
+            total += here * (U @ r) / b
+            cells += here
+            tally.residuals.append(float(r @ r) / b)
+            if here > 1:
+                tally.variances.append(float(variance_of(answer).mean()))
+            tally.spent += query.cost
+        count = len(tally.residuals) - before
+        if not count:
+            break
+        tally.cells += cells
+        tally.predicted += count * d * P
+        if tally.variances:
+            spread = float(np.mean(tally.variances))
+        noise = float(np.mean(tally.residuals)) / (b * count) + spread / d / cells
+        y = m + total / cells
+        K, k = P / (P + noise), s2 / (s2 + noise)
+        m, P, g, s2 = m + K * (y - m), (1 - K) * P, g + k * (y - g), (1 - k) * s2
+        step = slide(task, moves, m, L)
+        bent = L * float(step @ step)
+        m, g, moved = m + L * step, g + L * step, moved + bent
+        P, s2 = P + L * bent / d, s2 + L * bent / d
+    done = len(tally.residuals)
+    if not done:
+        raise OutOfBudget
+    if state.spread is not None and len(tally.variances) < 4:
+        spread = 0.5 * (spread + state.spread)
+    spread = max(spread, 1e-12 * float(np.mean(tally.residuals)))
+    miss, error = tally.miss(spread)
+    surprise = (miss - DEVIATIONS * error) * done / max(tally.predicted, 1e-300)
+    if surprise > 1 and done >= CHUNKS:
+        P *= surprise
+        s2 = max(s2, P)
+    if moves.covered > 0:
+        state = settle(state, follow(state, moves))
+    return replace(
+        state,
+        used=state.used + tally.spent,
+        belief=replace(state.belief, g=g, variance=s2).age(moved, 0.0),
+        walker=replace(walker, g=m, variance=P),
+        spread=spread,
+        miss=miss + error,
+        unit_cost=(float(np.mean(tally.residuals)) / (b * done) + spread / d / tally.cells) * tally.spent,
+        sketch_batch=size,
+        credit=state.credit + tally.spent / 2,
+    )
+
+
+def _sizes(task: Task, state: State, spread: float, cost: float) -> tuple[int, int]:
+    """|S| and b as in an exploration, b up to d and down to what an eighth of the cost allows."""
+    b = float(math.isqrt(task.dim))
+    wanted = min(0.25 * spread / max(state.miss, 1e-300), 8.0 * state.sketch_batch)
+    size = int(min(task.n, max(1, wanted), max(cost / (CHUNKS * (b + 1)), 1)))
+    if state.atom_spread > 0:
+        b = min(math.sqrt((spread + size * state.miss) / state.atom_spread), task.dim)
+    return size, int(max(1, min(b, cost / CHUNKS / size)))
+
+
+def follow(state: State, moves: Moves) -> Trail:
+    """The trail, longer by the moves."""
+    old, target = state.trail, moves.target()
+    if old is None:
+        return Trail(state.x, state.atoms, state.weights, target, moves.covered)
+    covered = 1 - (1 - moves.covered) * (1 - old.covered)
+    if target.key() != old.target.key():
+        rest = (1 - moves.covered) * old.covered
+        target = Dense((rest * old.target.dense() + moves.covered * target.dense()) / covered)
+    return replace(old, target=target, covered=covered)
+
+
+def settle(state: State, trail: Trail) -> State:
+    """The iterate at the trail's end, with its target among the atoms."""
+    atoms, weights = trail.atoms, (1 - trail.covered) * trail.weights
+    keys = [a.key() for a in atoms]
+    if trail.target.key() in keys:
+        weights[keys.index(trail.target.key())] += trail.covered
+    elif trail.covered > 0:
+        atoms, weights = (*atoms, trail.target), np.append(weights, trail.covered)
+    keep = np.flatnonzero(weights > 1e-14)
+    atoms, weights = merge(tuple(atoms[j] for j in keep), weights[keep])
+    x = trail.start + trail.covered * (trail.target.dense() - trail.start)
+    walks = state.walks + 1
+    return replace(
+        state, x=x, atoms=atoms, weights=weights / weights.sum(), walks=walks, model=None, trail=trail
+    )
+
+
+def line(task: Task, state: State, radii: Radii, rng: np.random.Generator) -> Action:
+    """The best point of the segment from the trail's start to its target: three values a component.
+
+    The slope at x and the values at x and at the start (at the target, where nothing was walked yet) make a parabola. The
+    slope c is shrunk by 1 − v/(mc²) (James and Stein, towards staying), and the batch doubles where √(v/m) exceeds |c|/2,
+    the norm test. The curvature found is L of the next walk, within a factor of four of the last.
+    """
+    walker, trail = state.walker, state.trail
+    if walker is None:
+        raise ValueError("A line needs an exploration before it.")
+    if trail is None:
+        trail = Trail(state.x, state.atoms, state.weights, task.lmo(walker.g), 0.0)
+    here, along = trail.covered, trail.target.dense() - trail.start
+    square = float(along @ along)
+    if not square > 0:
+        return replace(state, credit=0.0, trail=None)
+    span = -here if here > 0 else 1.0
+    batch = state.sample(task, rng, state.line_batch)
+    m, h = len(batch), radii.slope
+    U = Explicit(along[:, None] * np.array([1.0, span / h]))
+    query = Query(state.x, batch, U, h, Stencil.FORWARD, Purpose.LINE_SEARCH, variance=True)
+    answer = yield query
+    near, far = slopes(query, answer)[0] * np.array([1.0, h / span])
+    bend = 2 * (far - near) / (span - h)
+    c = near - 0.5 * h * bend
+    error = float(variance_of(answer)[0]) / m * state.left_out(task, m)
+    trusted = math.copysign(max(abs(c) - error / abs(c), 0.0), c) if c != 0 else 0.0
+    furthest = min(1.0, 2 * here) if here > 0 else 1.0
+    if bend > 0:
+        goal = min(max(here - trusted / bend, 0.0), furthest)
+    else:
+        goal = here if trusted == 0 else (0.0 if trusted > 0 else furthest)
+    move = max(bend, 0.0) * (goal - here) ** 2
+    drift = move * max(bend, 0.0) / square / task.dim
+    after, slope, variance = along[:, None], np.array([c + (goal - here) * bend]), np.array([error])
+    size = min(2 * m, math.inf if state.noisy else task.n) if error > 0.25 * c * c else m
+    L, old = max(bend, 0.0) / square, state.curvature
+    return replace(
+        settle(state, replace(trail, covered=goal)),
+        belief=state.belief.age(move, drift).agree(after, slope, variance),
+        walker=walker.age(0.0, drift).agree(after, slope, variance),
+        used=state.used + query.cost,
+        value=float(base_values(query, answer)[0]),
+        curvature=max(min(L, 4 * old), old / 4) if old > 0 else L,
+        line_batch=int(size),
+        credit=0.0,
+        trail=None,
+    )
+
+
+__all__ = ["PRICE", "line", "shrunk", "walk"]
