@@ -157,9 +157,11 @@ class ExploreCorrect:
                 return (yield from sweep(task, state, radii))
             return (yield from explore(task, state, radii, rng, min(exploration, left)))
         walking = state.walking and proposal.walkable
-        if walking and PRICE * state.line_batch <= min(left, state.credit):
+        check = PRICE * state.line_batch
+        ending = state.trail is not None and left < check + LEAST_EXPLORATION
+        if walking and check <= left and (check <= state.credit or ending):
             return (yield from line(task, state, radii, rng))
-        closing = cost * state.batch <= left < cost * state.batch + exploration  # the last chance to use g
+        closing = state.credit > 0 and cost * state.batch <= left < cost * state.batch + exploration
         on_credit = bool(candidates) and (closing or cost * state.batch <= state.credit)
         if per_correct >= max(per_explore, per_sweep) or on_credit:
             size = batch if per_correct >= max(per_explore, per_sweep) else state.batch
@@ -172,7 +174,9 @@ class ExploreCorrect:
         if per_sweep >= per_explore:
             return (yield from sweep(task, state, radii))
         if walking and state.curvature > 0:
-            return (yield from walk(task, state, radii, rng, min(self._walk_cost(state), left)))
+            if left < check + LEAST_EXPLORATION:  # a walk that nothing could check
+                raise OutOfBudget
+            return (yield from walk(task, state, radii, rng, min(self._walk_cost(state), left - check)))
         return (yield from explore(task, state, radii, rng, min(exploration, left)))
 
     @staticmethod

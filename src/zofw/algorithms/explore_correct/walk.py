@@ -107,7 +107,7 @@ def walk(task: Task, state: State, radii: Radii, rng: np.random.Generator, cost:
     size, b = _sizes(task, state, spread, cost)
     rounds = max(1, int(cost / (size * (b + 1))))
     moves, law, tally, moved = Moves(state.x), Rademacher(), Tally([], []), 0.0
-    left = state.remaining(task)
+    left = state.remaining(task) - PRICE * state.line_batch  # for the line
     while len(tally.residuals) < rounds:
         total, cells, before = np.zeros(d), 0, len(tally.residuals)
         for turn in range(before, min(before + max(1, rounds // CHUNKS), rounds)):
