@@ -195,7 +195,7 @@ def markdown(rows):
     for name in dict.fromkeys(row["problem"] for row in rows):
         chosen = [row for row in rows if row["problem"] == name]
         shown = [key for key in chosen[0] if key.startswith("gap_")]
-        lines += [f"### {name}: d = {chosen[0]['d']}, n = {chosen[0]['n']:,}", ""]
+        lines += [f"## {name}: d = {chosen[0]['d']}, n = {chosen[0]['n']:,}", ""]
         head = ["tool", *(f"gap at {int(key[4:]):,}" for key in shown), "seconds", ""]
         lines += [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
         for row in sorted(chosen, key=lambda row: row[shown[-1]]):
@@ -261,7 +261,7 @@ def main():
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    (chosen.out / "peers.md").write_text(markdown(rows), encoding="utf-8")
+    (chosen.out / "peers.inc").write_text(markdown(rows), encoding="utf-8")
     draw(rows, chosen.out / "peers.png")
 
 
