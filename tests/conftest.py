@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,21 @@ settings.register_profile(
     suppress_health_check=list(HealthCheck),
 )
 settings.load_profile("fuzz" if FUZZ else "suite")
+
+
+@dataclass(frozen=True)
+class Still:
+    """A method that never moves; one that is made of it says what it asks."""
+
+    name = "still"
+
+    @dataclass(frozen=True)
+    class State:
+        t: int
+        x: np.ndarray
+
+    def init(self, task, x0):
+        return self.State(0, x0)
 
 
 def examples(count: int) -> settings:

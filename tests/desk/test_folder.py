@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import laboratories as lab
@@ -18,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zofw
-from conftest import examples
+from conftest import Still, examples
 from zofw.core import OutOfBudget, Query
 from zofw.desk import Desk, Request, files, folder, read_request, write_answer
 from zofw.desk import request as form
@@ -217,19 +216,8 @@ def test_a_dropped_iteration_of_minimize_is_not_taken_for_the_next(tmp_path, mon
     assert np.array_equal(zofw.resume(path, sound).x, whole.x)
 
 
-@dataclass(frozen=True)
-class Modest:
+class Modest(Still):
     """Asks for three points, and for one where the budget has no more."""
-
-    name = "modest"
-
-    @dataclass(frozen=True)
-    class State:
-        t: int
-        x: np.ndarray
-
-    def init(self, task, x0):
-        return self.State(0, x0)
 
     def step(self, task, state, rng):
         try:

@@ -5,30 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 import zofw
+from conftest import Still
 from zofw.core import Answer, Query
 
 YARD = 4e-5
 
 
-@dataclass(frozen=True)
-class Asks:
+class Asks(Still):
     """One value an iteration, and a step towards nowhere: all that is left is the driver."""
-
-    name: ClassVar[str] = "asks"
-
-    @dataclass(frozen=True)
-    class State:
-        t: int
-        x: np.ndarray
-
-    def init(self, task, x0):
-        return self.State(0, x0)
 
     def step(self, task, state, rng):
         yield Query(state.x, task.sample(rng, 1))

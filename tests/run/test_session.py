@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import zofw
-from conftest import quadratic_sum
+from conftest import Still, quadratic_sum
 from zofw.core import Answer, Query, Stencil
 from zofw.problems import evaluate
 
@@ -177,17 +177,8 @@ def test_an_iteration_that_runs_out_of_budget_may_end_with_what_it_has():
     from zofw.core import OutOfBudget
 
     @dataclass(frozen=True)
-    class Hungry:
+    class Hungry(Still):
         catch: bool
-        name = "hungry"
-
-        @dataclass(frozen=True)
-        class State:
-            t: int
-            x: np.ndarray
-
-        def init(self, task, x0):
-            return self.State(0, x0)
 
         def step(self, task, state, rng):
             value = (yield Query(state.x, task.all)).values[0, 0]
