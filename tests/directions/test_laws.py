@@ -114,14 +114,23 @@ def test_normals_are_normal_and_independent():
     assert abs(neighbours) < 5
 
 
-def test_the_transform_agrees_with_the_functions_it_replaces():
+def test_the_transform_agrees_with_the_functions_it_replaces_to_single_precision():
     word = words.words(7, np.arange(1000), 0, 5)
-    u = ((word >> np.uint64(32)).astype(float) + 0.5) / 2**32
-    np.testing.assert_allclose(words._log_of_upper_half(word), np.log(u), rtol=1e-14)
-    cosine, sine = words._cos_sin_of_lower_half(word)
-    np.testing.assert_allclose(cosine**2 + sine**2, 1.0, rtol=1e-14)
+    upper, lower = (word >> np.uint64(32)).astype(np.uint32), word.astype(np.uint32)
+    u = ((upper >> np.uint32(1)).astype(float) + 0.5) / 2**31
+    np.testing.assert_allclose(words._log(upper), np.log(u), rtol=3e-7, atol=1e-7)
+    cosine, sine = (part.astype(float) for part in words._cos_sin(lower))
+    np.testing.assert_allclose(cosine**2 + sine**2, 1.0, rtol=3e-7)
     angle = np.arctan2(sine, cosine) / (2 * np.pi) + 0.5
     assert stats.kstest(angle.ravel(), "uniform").pvalue > 1e-3
+
+
+def test_the_transform_holds_at_the_ends_of_its_range():
+    ends = np.array([0, 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1], dtype=np.uint32)
+    logs = words._log(ends)
+    assert (logs <= 0).all() and np.sqrt(-2 * logs).max() == pytest.approx(np.sqrt(64 * np.log(2)), rel=1e-6)
+    cosine, sine = words._cos_sin(ends)
+    np.testing.assert_allclose(cosine.astype(float) ** 2 + sine.astype(float) ** 2, 1.0, rtol=3e-7)
 
 
 def test_signs_are_fair_across_keys_rows_and_columns():

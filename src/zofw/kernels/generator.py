@@ -11,16 +11,27 @@ from typing import Any
 import numpy as np
 
 from zofw.kernels import words
-from zofw.kernels.jit import as_bits, as_float, device
+from zofw.kernels.jit import as_bits32, as_float32, device
 from zofw.kernels.plain import LANES
-from zofw.kernels.words import COS_SERIES, EIGHTH_TURN, LN2, LOG_SERIES, SIN_SERIES, SQRT2
+from zofw.kernels.words import (
+    BIAS,
+    COS_SERIES,
+    EIGHTH_TURN,
+    F32,
+    HALF,
+    LN2,
+    LOG_SERIES,
+    ONE,
+    SIN_SERIES,
+    SQRT2,
+    STEP,
+    TWO,
+)  # fmt: skip
 
-U64 = np.uint64
+U64, U32 = np.uint64, np.uint32
 GOLDEN, MIX_1, MIX_2 = U64(words.GOLDEN), U64(words.MIX_1), U64(words.MIX_2)
-TWO_52 = 2.0**52
-TWO_52_BITS = U64(0x4330000000000000)
-MANTISSA, ONE_BITS = U64(0x000FFFFFFFFFFFFF), U64(0x3FF0000000000000)
-ANGLE, SWAP, LEFT, DOWN = U64(0x1FFFFFFF), U64(1 << 29), U64(1 << 30), U64(1 << 31)
+MANTISSA, ONE_BITS = U32(0x007FFFFF), U32(0x3F800000)
+ANGLE, SWAP, LEFT, DOWN = U32(0x1FFFFFFF), U32(1 << 29), U32(1 << 30), U32(1 << 31)
 
 
 @device
@@ -36,12 +47,6 @@ def stream(key: Any, row: Any) -> Any:
 
 
 @device
-def small(word: Any) -> Any:
-    """A whole number below 2⁵² as a float, exactly, by operations that vectorise."""
-    return as_float(word | TWO_52_BITS) - TWO_52
-
-
-@device
 def horner(series: Any, x: Any) -> Any:
     total = series[len(series) - 1]
     for k in range(len(series) - 2, -1, -1):
@@ -50,28 +55,34 @@ def horner(series: Any, x: Any) -> Any:
 
 
 @device
-def pairs(drawn: Any, cosines: Any, sines: Any, n: int) -> None:
-    """Box and Muller's pair of every word; see :mod:`zofw.kernels.words`."""
+def pairs(drawn: Any, halves: Any, cosines: Any, sines: Any, n: int) -> None:
+    """Box and Muller's pair of every word, in single precision; see :mod:`zofw.kernels.words`.
+
+    The words are cut into ``halves`` first: a loop over numbers of one width fills whole registers.
+    """
+    upper, lower = halves[0], halves[1]
     for i in range(n):
-        word = drawn[i]
-        u = (small(word >> U64(32)) + 0.5) * 2.0**-32
-        bits = as_bits(u)
-        e = small(bits >> U64(52)) - 1023.0
-        m = as_float((bits & MANTISSA) | ONE_BITS)
+        upper[i] = U32(drawn[i] >> U64(32))
+        lower[i] = U32(drawn[i])
+    for i in range(n):
+        u = (F32(np.int32(upper[i] >> U32(1))) + HALF) * STEP
+        bits = as_bits32(u)
+        e = F32(np.int32(bits >> U32(23))) - BIAS
+        m = as_float32(U32((bits & MANTISSA) | ONE_BITS))
         large = m > SQRT2
-        m = 0.5 * m if large else m
-        e = e + 1.0 if large else e
-        s = (m - 1.0) / (m + 1.0)
-        radius = math.sqrt(-2.0 * (e * LN2 + s * horner(LOG_SERIES, s * s)))
-        angle = (small(word & ANGLE) + 0.5) * EIGHTH_TURN
+        m = HALF * m if large else m
+        e = e + ONE if large else e
+        s = (m - ONE) / (m + ONE)
+        radius = math.sqrt(-TWO * (e * LN2 + s * horner(LOG_SERIES, s * s)))
+        angle = (F32(np.int32(lower[i] & ANGLE)) + HALF) * EIGHTH_TURN
         square = angle * angle
         sine = angle * horner(SIN_SERIES, square)
         cosine = horner(COS_SERIES, square)
-        swap = (word & SWAP) != U64(0)
+        swap = (lower[i] & SWAP) != U32(0)
         c = sine if swap else cosine
         s = cosine if swap else sine
-        cosines[i] = radius * as_float(as_bits(c) ^ ((word & LEFT) << U64(33)))
-        sines[i] = radius * as_float(as_bits(s) ^ ((word & DOWN) << U64(32)))
+        cosines[i] = radius * as_float32(U32(as_bits32(c) ^ U32((lower[i] & LEFT) << U32(1))))
+        sines[i] = radius * as_float32(U32(as_bits32(s) ^ U32(lower[i] & DOWN)))
 
 
 @device

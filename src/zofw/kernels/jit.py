@@ -37,7 +37,7 @@ def device(function: F) -> F:
 
 
 def _bitcast(source: Any, target: Any) -> Any:
-    """The same 64 bits under another type."""
+    """The same bits under another type of the same width."""
 
     def typing(context: Any, value: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -50,3 +50,5 @@ def _bitcast(source: Any, target: Any) -> Any:
 
 as_float: Callable[[Any], float] = _bitcast(types.uint64, types.float64)
 as_bits: Callable[[Any], Any] = _bitcast(types.float64, types.uint64)
+as_float32: Callable[[Any], Any] = _bitcast(types.uint32, types.float32)
+as_bits32: Callable[[Any], Any] = _bitcast(types.float32, types.uint32)

@@ -19,7 +19,8 @@ def normal_rows(key: Any, rows: Any, left: int, right: int, out: Any, start: int
     """out[start:stop] = U[rows[start:stop], left:right]."""
     first = left // 2
     width = (right + 1) // 2 - first
-    drawn, cosines, sines = np.empty(FLAT, np.uint64), np.empty(FLAT), np.empty(FLAT)
+    drawn, halves = np.empty(FLAT, np.uint64), np.empty((2, FLAT), np.uint32)
+    cosines, sines = np.empty(FLAT, np.float32), np.empty(FLAT, np.float32)
     total = (stop - start) * width
     r, w, current = start, 0, stream(key, rows[start])
     for begin in range(0, total, FLAT):
@@ -27,8 +28,10 @@ def normal_rows(key: Any, rows: Any, left: int, right: int, out: Any, start: int
         i, r0, w0 = 0, r, w
         while i < n:
             run = min(n - i, width - w)
-            for k in range(run):
-                drawn[i + k] = mix(current + U64(first + w + k + 1) * GOLDEN)
+            step = current + U64(first + w) * GOLDEN
+            for k in range(i, i + run):
+                step += GOLDEN
+                drawn[U64(k)] = mix(step)
             i += run
             w += run
             if w == width:
@@ -36,16 +39,23 @@ def normal_rows(key: Any, rows: Any, left: int, right: int, out: Any, start: int
                 r += 1
                 if r < stop:
                     current = stream(key, rows[r])
-        pairs(drawn, cosines, sines, n)
+        pairs(drawn, halves, cosines, sines, n)
         i = 0
         while i < n:
             run = min(n - i, width - w0)
-            for k in range(run):
-                j = 2 * (first + w0 + k) - left
-                if j >= 0:
-                    out[r0, j] = cosines[i + k]
-                if j + 1 < right - left:
-                    out[r0, j + 1] = sines[i + k]
+            j = 2 * (first + w0) - left
+            begin, end = 0, run
+            if j < 0:  # the first column is the second of its pair
+                begin = 1
+                out[r0, 0] = sines[i]
+            if j + 2 * run > right - left:  # and the last the first of its
+                end = run - 1
+                out[r0, right - left - 1] = cosines[i + end]
+            line, place = U64(r0), U64(j + 2 * begin)
+            for k in range(i + begin, i + end):
+                out[line, place] = cosines[U64(k)]
+                out[line, place + U64(1)] = sines[U64(k)]
+                place += U64(2)
             i += run
             w0 += run
             if w0 == width:
@@ -56,14 +66,18 @@ def normal_rows(key: Any, rows: Any, left: int, right: int, out: Any, start: int
 @kernel(void(uint64, REALS, OUT, int64, int64))
 def normal_combine(key: Any, c: Any, out: Any, start: int, stop: int) -> None:
     """out[start:stop] = (U c)[start:stop]; c of even length."""
-    streams, drawn = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
-    cosines, sines, total = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    streams, drawn, halves = (
+        np.empty(LANES, np.uint64),
+        np.empty(LANES, np.uint64),
+        np.empty((2, LANES), np.uint32),
+    )
+    cosines, sines, total = np.empty(LANES, np.float32), np.empty(LANES, np.float32), np.empty(LANES)
     for top in range(start, stop, LANES):
         lane_streams(key, top, streams)
         total[:] = 0.0
         for w in range(len(c) // 2):
             lane_words(streams, w, drawn)
-            pairs(drawn, cosines, sines, LANES)
+            pairs(drawn, halves, cosines, sines, LANES)
             even, odd = c[2 * w], c[2 * w + 1]
             for r in range(LANES):
                 total[r] = (total[r] + cosines[r] * even) + sines[r] * odd
@@ -74,8 +88,12 @@ def normal_combine(key: Any, c: Any, out: Any, start: int, stop: int) -> None:
 @device
 def project_tile(key: Any, g: Any, power: int, top: int, bottom: int, lanes: Any) -> None:
     """lanes[j, l] = Σ U[i, j]^power g_i over the rows i ≡ l of one tile."""
-    streams, drawn = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64)
-    cosines, sines, weights = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    streams, drawn, halves = (
+        np.empty(LANES, np.uint64),
+        np.empty(LANES, np.uint64),
+        np.empty((2, LANES), np.uint32),
+    )
+    cosines, sines, weights = np.empty(LANES, np.float32), np.empty(LANES, np.float32), np.empty(LANES)
     lanes[:] = 0.0
     for start in range(top, bottom, LANES):
         lane_streams(key, start, streams)
@@ -83,15 +101,12 @@ def project_tile(key: Any, g: Any, power: int, top: int, bottom: int, lanes: Any
             weights[r] = g[start + r] if start + r < bottom else 0.0
         for w in range(len(lanes) // 2):
             lane_words(streams, w, drawn)
-            pairs(drawn, cosines, sines, LANES)
+            pairs(drawn, halves, cosines, sines, LANES)
             even, odd = lanes[2 * w], lanes[2 * w + 1]
-            if power == 2:
-                for r in range(LANES):
-                    cosines[r] = cosines[r] * cosines[r]
-                    sines[r] = sines[r] * sines[r]
             for r in range(LANES):
-                even[r] += cosines[r] * weights[r]
-                odd[r] += sines[r] * weights[r]
+                cosine, sine = np.float64(cosines[r]), np.float64(sines[r])
+                even[r] += (cosine * cosine if power == 2 else cosine) * weights[r]
+                odd[r] += (sine * sine if power == 2 else sine) * weights[r]
 
 
 @kernel(void(uint64, REALS, int64, OUT_TABLE, int64, int64))

@@ -7,7 +7,8 @@ Each row i of a direction matrix owns a SplitMix64 stream started at a hash of (
 with Steele, Lea and Flood's finaliser ``mix``. A word depends on nothing but its address, so any block of any row can
 be made again anywhere, in any order and on any number of threads. The Gaussian transform below uses only operations
 that IEEE 754 rounds exactly (+, −, ×, ÷, √) and integer logic, so that another implementation of the same formula
-gives the same bits.
+gives the same bits. It works in single precision, eight numbers to a vector register: an entry is a normal number to
+24 bits, of modulus at most 6.7, and everything that is done with it afterwards is in double precision.
 
 References
 ----------
@@ -17,26 +18,30 @@ G. E. P. Box, M. E. Muller, A note on the generation of random normal deviates, 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from zofw.core import Array, Indices
 
 Words = NDArray[np.uint64]
+Halves = NDArray[np.uint32]
+Singles = NDArray[np.float32]
 
 GOLDEN = 0x9E3779B97F4A7C15
 MIX_1 = 0xBF58476D1CE4E5B9
 MIX_2 = 0x94D049BB133111EB
 WORD_BITS = 64
 
+F32 = np.float32
 # ln m = 2s(1 + s²/3 + s⁴/5 + …), s = (m − 1)/(m + 1), |s| ≤ 0.1716 for m in [1/√2, √2]
-LOG_SERIES = tuple(2.0 / (2 * k + 1) for k in range(11))
-SIN_SERIES = (1.0, -1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800, 1 / 6227020800, -1 / 1307674368000)
-COS_SERIES = (1.0, -1 / 2, 1 / 24, -1 / 720, 1 / 40320, -1 / 3628800, 1 / 479001600, -1 / 87178291200,
-              1 / 20922789888000)  # fmt: skip
-LN2 = 0.6931471805599453
-SQRT2 = 1.4142135623730951
-EIGHTH_TURN = 0.7853981633974483 * 2.0**-29  # π/4 over the 2²⁹ steps within an octant
+LOG_SERIES = tuple(F32(2.0 / (2 * k + 1)) for k in range(5))
+SIN_SERIES = tuple(F32((-1) ** k / math.factorial(2 * k + 1)) for k in range(5))
+COS_SERIES = tuple(F32((-1) ** k / math.factorial(2 * k)) for k in range(6))
+LN2, SQRT2 = F32(math.log(2.0)), F32(math.sqrt(2.0))
+EIGHTH_TURN = F32(math.pi / 4 * 2.0**-29)  # π/4 over the 2²⁹ steps within an octant
+HALF, ONE, TWO, BIAS, STEP = F32(0.5), F32(1.0), F32(2.0), F32(127.0), F32(2.0**-31)
 
 
 def mix(z: Words) -> Words:
@@ -66,40 +71,39 @@ def normals(key: int, rows: Indices, left: int, right: int) -> Array:
     """N(0, 1) for columns left, …, right − 1: word w makes the pair of columns 2w and 2w + 1 by Box and Muller."""
     first = left // 2
     drawn = words(key, rows, first, -(-right // 2))
-    radius = np.sqrt(-2.0 * _log_of_upper_half(drawn))
-    cosine, sine = _cos_sin_of_lower_half(drawn)
+    radius = np.sqrt(-TWO * _log((drawn >> np.uint64(32)).astype(np.uint32)))
+    cosine, sine = _cos_sin(drawn.astype(np.uint32))
     pairs = np.stack([radius * cosine, radius * sine], axis=2).reshape(len(rows), -1)
-    return pairs[:, left - 2 * first : right - 2 * first]
+    return pairs[:, left - 2 * first : right - 2 * first].astype(np.float64)
 
 
-def _horner(series: tuple[float, ...], x: Array) -> Array:
+def _horner(series: tuple[np.float32, ...], x: Singles) -> Singles:
     total = np.full_like(x, series[-1])
     for coefficient in series[-2::-1]:
         total = total * x + coefficient
     return total
 
 
-def _log_of_upper_half(word: Words) -> Array:
-    """ln u, u = (upper 32 bits + ½)·2⁻³²."""
-    u = ((word >> np.uint64(32)).astype(np.float64) + 0.5) * 2.0**-32
-    bits = u.view(np.int64)
-    exponent = (bits >> 52) - 1023
-    m = ((bits & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000).view(np.float64)
+def _log(upper: Halves) -> Singles:
+    """ln u, u = (the 31 higher bits + ½)·2⁻³¹."""
+    u = ((upper >> np.uint32(1)).astype(np.int32).astype(np.float32) + HALF) * STEP
+    bits = u.view(np.uint32)
+    e = (bits >> np.uint32(23)).astype(np.int32).astype(np.float32) - BIAS
+    m = ((bits & np.uint32(0x007FFFFF)) | np.uint32(0x3F800000)).view(np.float32)
     large = m > SQRT2
-    m = np.where(large, 0.5 * m, m)
-    e = np.where(large, exponent + 1, exponent).astype(np.float64)
-    s = (m - 1.0) / (m + 1.0)
-    return e * LN2 + s * _horner(LOG_SERIES, s * s)
+    m, e = np.where(large, HALF * m, m), np.where(large, e + ONE, e)
+    s = (m - ONE) / (m + ONE)
+    return np.asarray(e * LN2 + s * _horner(LOG_SERIES, s * s), dtype=np.float32)
 
 
-def _cos_sin_of_lower_half(word: Words) -> tuple[Array, Array]:
-    """cos and sin of 2π·(lower 32 bits + ½)·2⁻³²: an octant from three bits, an angle in (0, π/4) from 29."""
-    octant = (word >> np.uint64(29)) & np.uint64(7)
-    angle = ((word & np.uint64(0x1FFFFFFF)).astype(np.float64) + 0.5) * EIGHTH_TURN
+def _cos_sin(lower: Halves) -> tuple[Singles, Singles]:
+    """cos and sin of 2π·(32 bits + ½)·2⁻³²: an octant from three bits, an angle in (0, π/4) from 29."""
+    octant = lower >> np.uint32(29)
+    angle = ((lower & np.uint32(0x1FFFFFFF)).astype(np.int32).astype(np.float32) + HALF) * EIGHTH_TURN
     square = angle * angle
     sine = angle * _horner(SIN_SERIES, square)
     cosine = _horner(COS_SERIES, square)
     # octants reuse one angle of the first: swap the pair in odd ones, then set the signs; uniform over the circle
-    swap = (octant & np.uint64(1)) != 0
+    swap = (octant & np.uint32(1)) != 0
     c, s = np.where(swap, sine, cosine), np.where(swap, cosine, sine)
-    return np.where((octant & np.uint64(2)) != 0, -c, c), np.where((octant & np.uint64(4)) != 0, -s, s)
+    return np.where((octant & np.uint32(2)) != 0, -c, c), np.where((octant & np.uint32(4)) != 0, -s, s)
