@@ -27,6 +27,12 @@ settings.register_profile(
 settings.load_profile("fuzz" if FUZZ else "suite")
 
 
+@pytest.fixture(autouse=True)
+def kernels_by_environment(monkeypatch):
+    """Tests change ZOFW_KERNELS under way, which a process otherwise reads once."""
+    monkeypatch.setattr(zofw.kernels, "choice", zofw.kernels.choice.__wrapped__)
+
+
 @dataclass(frozen=True)
 class Still:
     """A method that never moves; one that is made of it says what it asks."""

@@ -195,10 +195,15 @@ class Sparse(_Steps):
         return atom
 
     def dot(self, g: Array) -> float:
+        if self.index.size == 1:
+            return float(self.value[0] * g[self.index[0]])
         return float(self.value @ g[self.index])
 
     def add_to(self, out: Array, weight: float) -> None:
-        out[self.index] += weight * self.value
+        if self.index.size == 1:
+            out[self.index[0]] += weight * self.value[0]
+        else:
+            out[self.index] += weight * self.value
 
 
 @by_value

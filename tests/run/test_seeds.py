@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zofw.run.seeds import generator
+from zofw.run.seeds import Stream
 
 WIDE = tuple(int(word) for word in np.random.default_rng(0).integers(1 << 32, size=9))
 
@@ -20,4 +20,14 @@ def test_it_is_the_one_of_a_spawned_seed_sequence(entropy, iteration, redraws):
     key = (iteration, redraws) if redraws else (iteration,)
     sequence = np.random.SeedSequence(list(entropy), spawn_key=key)
     expected = np.random.Generator(np.random.Philox(sequence)).integers(1 << 63, size=8)
-    assert np.array_equal(generator(entropy, iteration, redraws).integers(1 << 63, size=8), expected)
+    stream = Stream(entropy)
+    stream.at(3).random(5)  # what was drawn before does not matter
+    assert np.array_equal(stream.at(iteration, redraws).integers(1 << 63, size=8), expected)
+
+
+def test_two_runs_do_not_share_a_generator():
+    one, other = Stream((1,)), Stream((1,))
+    a, b = one.at(0), other.at(0)
+    assert np.array_equal(a.random(3), b.random(3))
+    one.at(1)
+    assert b.random() == Stream((1,)).at(0).random(4)[3]

@@ -17,6 +17,10 @@ from zofw.kernels.rows import Rows
 
 def new_key(rng: np.random.Generator) -> int:
     """A 64-bit key for one direction matrix."""
+    if isinstance(
+        rng.bit_generator, np.random.Philox
+    ):  # the next word as it is, without the way through integers
+        return int(rng.bit_generator.random_raw())
     return int(rng.integers(1 << 64, dtype=np.uint64))
 
 
@@ -90,7 +94,7 @@ class Implicit(Operator):
         return self.block(np.asarray(index, dtype=np.int64), 0, self.count)
 
     def combine(self, c: Array) -> Array:
-        if not c.any():
+        if c[0] == 0.0 and not c.any():
             return np.zeros(self.dim)
         return self.numbers(self.dim).combine(self.key, self.dim, self._scaled(c, 0, self.count))
 

@@ -22,6 +22,7 @@ import logging
 import os
 import sys
 import time
+from functools import cache
 from types import ModuleType
 
 from zofw.kernels import plain
@@ -35,8 +36,9 @@ logger = logging.getLogger(__name__)
 _drawn = 0
 
 
+@cache
 def choice() -> str:
-    """The value of ZOFW_KERNELS."""
+    """The value of ZOFW_KERNELS when it was first needed."""
     asked = os.environ.get("ZOFW_KERNELS", "auto")
     if asked not in CHOICES:
         raise ValueError(f"ZOFW_KERNELS is {asked!r}; it must be one of {', '.join(CHOICES)}.")

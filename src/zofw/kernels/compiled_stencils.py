@@ -81,14 +81,14 @@ def add_strips(
     """φ(t + step) and φ(t − step) for a row not all of whose strips are within reach."""
     b = len(steps)
     for left in range(0, b, STRIP):
-        beyond = 0
-        for j in range(left, left + STRIP):
+        beyond, right = 0, min(b, left + STRIP)
+        for j in range(left, right):
             beyond += 1 if abs(steps[j]) > reach else 0
         if beyond > 0 or abs(t) > far:
-            part = steps[left : left + STRIP]
+            part = steps[left:right]
             add_by_formula(loss, t, part, two_sided, spare, total[left:], total[b + left :])
             continue
-        for j in range(left, left + STRIP):
+        for j in range(left, right):
             d = steps[j]
             x = d * d
             even = c[0] + x * (c[2] + x * (c[4] + x * c[6]))
@@ -110,7 +110,7 @@ def add_group(
     t, c
         Margins [a·32 + i] of row i at point a, and the coefficients [:, a·32 + i].
     along
-        p, (32, b), b a multiple of 16.
+        p, (32, b).
     values
         Room for 2b numbers.
     totals
@@ -129,21 +129,14 @@ def add_group(
                 add_strips(loss, reach, far, t[m], c[:, m], steps, two_sided, spare, totals[a])
                 continue
             c0, c1, c2, c3, c4, c5, c6 = c[0, m], c[1, m], c[2, m], c[3, m], c[4, m], c[5, m], c[6, m]
-            if two_sided:
-                for j in range(b):
-                    d = steps[j]
-                    x = d * d
-                    even = c0 + x * (c2 + x * (c4 + x * c6))
-                    odd = d * (c1 + x * (c3 + x * c5))
-                    totals[a, j] += even + odd
+            for j in range(b):
+                d = steps[j]
+                x = d * d
+                even = c0 + x * (c2 + x * (c4 + x * c6))
+                odd = d * (c1 + x * (c3 + x * c5))
+                totals[a, j] += even + odd
+                if two_sided:
                     totals[a, b + j] += even - odd
-            else:
-                for j in range(b):
-                    d = steps[j]
-                    x = d * d
-                    even = c0 + x * (c2 + x * (c4 + x * c6))
-                    odd = d * (c1 + x * (c3 + x * c5))
-                    totals[a, j] += even + odd
 
 
 @device

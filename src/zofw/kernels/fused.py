@@ -35,6 +35,7 @@ SIGNS, NORMALS = 0, 1
 KINDS = {"signs": SIGNS, "normals": NORMALS}
 KEPT_WORDS = 1 << 13  # words of all rows of U that are drawn once and kept
 KEPT_NORMALS = 1 << 15  # entries of U that are drawn once and kept
+VECTOR = 4  # numbers of a vector register, of which columns fill whole ones
 COLUMNS = 32  # columns of U drawn at a time where rows stream past them
 PIECE_ROWS = 1024  # rows of U in one piece of a block
 COEFFICIENT_TABLES = types.Array(float64, 3, "C", readonly=True)
@@ -135,13 +136,13 @@ def answer_groups(
     offsets: Any, unit: float, points: Any, kind: int, key: Any, mu: float, two_sided: Any, base: Any, sums: Any,
     start: int, stop: int,
 ) -> None:  # fmt: skip
-    """Groups start, …, stop − 1 of the sums over rows first, …, last − 1 of the batch.
+    """Groups start, …, stop − 1 of the sums over rows first, …, last − 1 of the batch; all groups leave their total in the first.
 
     Columns are filled up with zeros to whole vectors.
     """
     k, sides, dim = sums.shape[1], 2 if two_sided else 1, points.shape[1]
     count = (sums.shape[2] - (1 if base else 0)) // sides
-    wide, words = (count + STRIP - 1) // STRIP * STRIP, (count + WORD_BITS - 1) // WORD_BITS
+    wide, words = (count + VECTOR - 1) // VECTOR * VECTOR, (count + WORD_BITS - 1) // WORD_BITS
     kept = np.empty((dim if kind == SIGNS and dim * words <= KEPT_WORDS else 0, words), np.uint64)
     for i in range(kept.shape[0]):
         current = stream(key, i)
@@ -172,6 +173,8 @@ def answer_groups(
         totals[:] = 0.0
         add_group(loss, reach, far, t, c, along, n, mu, two_sided, values, totals)
         keep_group(totals, c, n, count, 0, sides, base, sums, g)
+    for g in range(1, len(sums) if stop - start == len(sums) else 1):
+        sums[0] += sums[g]
 
 
 def _prepare(index: Any) -> Any:
@@ -226,16 +229,16 @@ def answer(
 
     t = (a_iᵀx − c_i)/unit for each of the points x and p = A U; see :func:`zofw.kernels.stencils.stencil_sums`.
     """
-    sums = np.empty((-(-(last - first) // LINES), len(points), count * (1 + two_sided) + base))
+    sums, added = np.empty((-(-(last - first) // LINES), len(points), count * (1 + two_sided) + base)), False
     if kind == "normals" and A.shape[1] * count > KEPT_NORMALS:
         index = slice(first, last) if picked is None else picked[first:last]
         shifts = NO_OFFSETS if offsets is None else np.ascontiguousarray(offsets[index])
         by_columns(name, Rows.of(A, index), shifts, unit, points, key, count, mu, two_sided, base, sums)
     else:
-        by_rows(
+        added = by_rows(
             name, A, picked, first, last, offsets, unit, points, kind, key, count, mu, two_sided, base, sums
         )
-    if len(sums) == 1:
+    if added or len(sums) == 1:
         return np.asarray(sums[0])
     out = np.empty(sums.shape[1:])
     add_groups(sums, out)
@@ -271,8 +274,8 @@ def by_columns(
 def by_rows(
     name: str, A: Any, picked: Indices | None, first: int, last: int, offsets: Array | None, unit: float, points: Array,
     kind: str, key: int, count: int, mu: float, two_sided: bool, base: bool, sums: Array,
-) -> None:  # fmt: skip
-    """The groups' sums where entries of U are made as each row meets them, or all of U is kept."""
+) -> bool:  # fmt: skip
+    """The groups' sums where entries of U are made as each row meets them, or all of U is kept; whether they are added up."""
     loss, k, rows = LOSSES[name], len(points), last - first
     task = partial(
         answer_groups, NAMES.index(name), loss.reach, loss.far, A.data, A.indices, A.indptr,
@@ -280,4 +283,4 @@ def by_rows(
         KINDS[kind], U64(key), mu, two_sided, base, sums,
     )  # fmt: skip
     entries = len(A.data) * rows // A.shape[0]
-    spread(task, len(sums), 1, entries * count // 5 + rows * k * count)
+    return spread(task, len(sums), 1, entries * count // 5 + rows * k * count)

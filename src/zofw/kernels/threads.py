@@ -36,8 +36,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def spread(task: Callable[[int, int], object], total: int, size: int, work: int) -> None:
-    """Call ``task(start, stop)`` on ranges covering 0, …, total − 1: one range, or several on several threads.
+def spread(task: Callable[[int, int], object], total: int, size: int, work: int) -> bool:
+    """Call ``task(start, stop)`` on ranges covering 0, …, total − 1: one range, then True, or several on several threads.
 
     Threads are used where ``work``, in about nanoseconds, repays them; each then takes a few ranges of whole pieces of
     ``size``, long ones, for between two of them it waits for the interpreter. Nothing a task computes may depend on its range.
@@ -45,7 +45,7 @@ def spread(task: Callable[[int, int], object], total: int, size: int, work: int)
     global _pool
     if work < THREADS_REPAY or total <= size or (helpers := min(count(), -(-total // size)) - 1) < 1:
         task(0, total)
-        return
+        return True
     if _pool is None or _pool[0] != helpers:
         _pool = helpers, ThreadPoolExecutor(helpers, thread_name_prefix="zofw")
     size *= max(1, total // (size * SHARES * (helpers + 1)))
@@ -60,3 +60,4 @@ def spread(task: Callable[[int, int], object], total: int, size: int, work: int)
     for other in others:
         if not other.cancel():  # a helper that has not begun by now finds nothing left to do
             other.result()
+    return False

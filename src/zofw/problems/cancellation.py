@@ -33,7 +33,7 @@ def watch_cancellation(problem: Any, query: Query, answer: Answer) -> None:
     """
     mu = query.radius
     remembers = isinstance(problem, Hashable) and hasattr(problem, "__weakref__")
-    if _written_out(query) or (remembers and mu > 0.5 * _smallest.get(problem, np.inf)):
+    if (remembers and mu > 0.5 * _smallest.get(problem, np.inf)) or _written_out(query):
         return
     if remembers:
         _smallest[problem] = mu

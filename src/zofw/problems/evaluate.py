@@ -50,19 +50,19 @@ def tiles(problem: Problem, query: Query) -> list[Tile]:
     if hasattr(problem, "tiles"):
         own: list[Tile] = problem.tiles(query)
         return own
+    size, fills = len(query.batch), None if query.paired else getattr(problem, "rows_at_once", None)
+    if fills and query.count and size <= min(TILE_COMPONENTS, fills(query)):
+        return [Tile(0, query.count, 0, size)]
     sides = 2 if query.stencil.two_sided else 1
     most = getattr(problem, "at_once", None) or TILE_VALUES
     if query.paired:
         width = max(1, most // sides)
         return [Tile(left, right, left, right) for left, right in blocks(query.count, width)]
-    size = len(query.batch)
     rows = min(size, TILE_COMPONENTS, max(1, most // sides))
     width = max(1, most // (sides * max(1, rows)))
-    if hasattr(problem, "rows_at_once"):
+    if fills:
         tall = TILE_COMPONENTS * getattr(problem, "tall", 1)
-        rows, width = max(1, min(size, tall, problem.rows_at_once(query))), max(1, query.count)
-        if size <= rows and query.count > 0:
-            return [Tile(0, query.count, 0, size)]
+        rows, width = max(1, min(size, tall, fills(query))), max(1, query.count)
     elif query.variance and not query.stencil.two_sided:
         rows, width = max(1, min(rows, most // query.count)), query.count
     columns = list(blocks(query.count, width)) or [(0, 0)]
@@ -87,9 +87,9 @@ def tile_sums(problem: Problem, query: Query, tile: Tile) -> Sums:
         tables = [_table(problem, query, tile, anchor) for anchor in range(len(query.anchors))]
         return reduce_table(query, tile, np.stack(tables))
     sums: Sums = problem.sums(query, tile)
-    sound = np.abs(sums.values) <= LARGEST * (tile.bottom - tile.top)
-    if not sound.all():
-        anchor, column = np.argwhere(~sound)[0]
+    most = LARGEST * (tile.bottom - tile.top)
+    if not np.abs(sums.values).max() <= most:
+        anchor, column = np.argwhere(~(np.abs(sums.values) <= most))[0]
         raise EvaluationError(
             f"The objective's sum over components {tile.top} to {tile.bottom - 1} of the batch is "
             f"{sums.values[anchor, column]} at point {column} of the query; a value should be at most {LARGEST:g} in modulus.",

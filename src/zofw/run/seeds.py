@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.random.bit_generator import ISeedSequence
 
 POOL = 4  # words of the pool
 MASK = 0xFFFFFFFF
@@ -27,17 +26,6 @@ def entropy_of(rng: Any) -> tuple[int, ...]:
     return tuple(int(word) for word in words)
 
 
-class Given(ISeedSequence):
-    """Words that are known already."""
-
-    def __init__(self, words: Sequence[int]) -> None:
-        self.words = words
-
-    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
-        """The words, two to a 64-bit one, the lower first."""
-        return np.array(self.words, dtype=np.uint32).view(dtype)[:n_words]
-
-
 @lru_cache(maxsize=64)
 def pool_of(entropy: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
     """NumPy's pool after the words of the entropy, padded to four, and the constant that hashes the next word."""
@@ -47,7 +35,7 @@ def pool_of(entropy: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
     return tuple(int(word) for word in pool), INIT_A * pow(MULT_A, hashed, 1 << 32) & MASK
 
 
-def stirred(pool: Sequence[int], constant: int, word: int) -> tuple[list[int], int]:
+def stirred(pool: tuple[int, ...], constant: int, word: int) -> tuple[tuple[int, ...], int]:
     """The pool and the constant after one more word."""
     out = []
     for old in pool:
@@ -56,25 +44,39 @@ def stirred(pool: Sequence[int], constant: int, word: int) -> tuple[list[int], i
         value = value * constant & MASK
         mixed = (MIX_LEFT * old - MIX_RIGHT * (value ^ value >> 16)) & MASK
         out.append(mixed ^ mixed >> 16)
-    return out, constant
+    return tuple(out), constant
 
 
-def generator(entropy: Sequence[int], iteration: int, redraws: int = 0) -> np.random.Generator:
-    """The generator of one iteration; of its j-th redraw where it was begun again.
+class Stream:
+    """The random numbers of a run: one generator, set to the beginning of whichever iteration needs it.
 
     Philox seeded by ``SeedSequence(entropy, spawn_key=(iteration,))``, or (iteration, redraws). The hash of the entropy
-    is kept from iteration to iteration, so that only the words of the spawn key are added to it.
+    is kept, so that only the words of the spawn key are added to it; and so is the generator, for making one takes longer
+    than drawing from it.
     """
-    pool, constant = pool_of(tuple(entropy))
-    mixed: Sequence[int] = pool
-    for part in (iteration, redraws) if redraws else (iteration,):
-        for shift in range(0, max(1, part.bit_length()), 32):
-            mixed, constant = stirred(mixed, constant, part >> shift & MASK)
-    state, constant = [], INIT_B
-    for word in mixed:
-        value = word ^ constant
-        constant = constant * MULT_B & MASK
-        value = value * constant & MASK
-        state.append(value ^ value >> 16)
-    given: Any = Given(state)
-    return np.random.Generator(np.random.Philox(given))
+
+    def __init__(self, entropy: Sequence[int]) -> None:
+        self.pool, self.constant = pool_of(tuple(entropy))
+        self.bits = np.random.Philox(0)
+        self.generator = np.random.Generator(self.bits)
+        self.state: Any = {
+            **self.bits.state,
+            "state": {"counter": np.zeros(4, np.uint64), "key": np.zeros(2, np.uint64)},
+        }
+
+    def at(self, iteration: int, redraws: int = 0) -> np.random.Generator:
+        """The generator of one iteration; of its j-th redraw where it was begun again. It ends the one before."""
+        mixed, constant = self.pool, self.constant
+        for part in (iteration, redraws) if redraws else (iteration,):
+            for shift in range(0, max(1, part.bit_length()), 32):
+                mixed, constant = stirred(mixed, constant, part >> shift & MASK)
+        constant, words = INIT_B, []
+        for word in mixed:
+            value = word ^ constant
+            constant = constant * MULT_B & MASK
+            value = value * constant & MASK
+            words.append(value ^ value >> 16)
+        key = self.state["state"]["key"]
+        key[0], key[1] = words[0] | words[1] << 32, words[2] | words[3] << 32
+        self.bits.state = self.state
+        return self.generator

@@ -23,7 +23,7 @@ from zofw.run.checkpoint import resume, save
 from zofw.run.clock import Clock
 from zofw.run.inside import keep_inside
 from zofw.run.limits import BudgetError, check_limits, check_sizes
-from zofw.run.seeds import entropy_of, generator
+from zofw.run.seeds import Stream, entropy_of
 from zofw.run.status import Status
 from zofw.run.trace import Trace
 from zofw.sets import as_set
@@ -140,6 +140,7 @@ class Session:
                 f"{self.algorithm.name} is a first-order reference method and needs a problem with a gradient."
             )
         self.entropy = entropy_of(rng)
+        self.stream = Stream(self.entropy)
         self.identity, self.serial = (
             uuid.uuid4().hex,
             0,
@@ -278,7 +279,7 @@ class Session:
         return self._generator()
 
     def _generator(self) -> Step:
-        rng = generator(self.entropy, self.nit, self.redraws)
+        rng = self.stream.at(self.nit, self.redraws)
         step: Step = self.algorithm.step(self.task, self.state, rng)
         return step
 
