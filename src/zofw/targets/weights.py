@@ -87,8 +87,8 @@ def named_weights(name: str, split: str) -> Path:
 
 
 def frozen(network: nn.Module) -> nn.Module:
-    """The network in evaluation mode, its parameters without gradients."""
-    return network.eval().requires_grad_(False)
+    """The network in evaluation mode, its parameters without gradients and laid out as convolutions like them best."""
+    return network.to(memory_format=torch.channels_last).eval().requires_grad_(False)
 
 
 def _some(names: list[str]) -> str:
