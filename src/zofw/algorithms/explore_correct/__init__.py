@@ -47,6 +47,7 @@ from zofw.atoms import Dense
 from zofw.core import Array, Info, OutOfBudget, Step, Task
 
 LEAST_EXPLORATION = 50.0  # queries
+MOST_TRUST = 2  # corrections without a candidate before g, which they have moved, is looked at again
 MOST_IDLE = 3  # iterations in a row that found nothing worth asking
 
 
@@ -123,7 +124,7 @@ class ExploreCorrect:
     @staticmethod
     def _nothing_left(state: State, proposal: Proposal) -> bool:
         """A swept gradient, a whole model, and no decrease in sight that values could show."""
-        quiet = max(proposal.improvement, proposal.promise, state.decrease, state.noise) <= state.unseen
+        quiet = max(proposal.improvement, proposal.promise, state.decrease / 4, state.noise) <= state.unseen
         return quiet and not state.noisy and state.quicks == 0 and is_exact(state)
 
     def _act(
@@ -153,7 +154,7 @@ class ExploreCorrect:
         if max(proposal.improvement, gain) <= state.unseen and not radii.noisy:
             if state.quicks:
                 return (yield from correct(task, state, radii, rng, (), False))
-            if not pointless and 4 * held >= whole:
+            if not pointless and 4 * max(held, state.searched) >= whole:
                 return (yield from sweep(task, state, radii))
             return (yield from explore(task, state, radii, rng, min(exploration, left)))
         walking = state.walking and proposal.walkable
@@ -163,6 +164,10 @@ class ExploreCorrect:
             return (yield from line(task, state, radii, rng))
         closing = state.credit > 0 and cost * state.batch <= left < cost * state.batch + exploration
         on_credit = bool(candidates) and (closing or cost * state.batch <= state.credit)
+        if state.trusting >= MOST_TRUST and not candidates and not is_exact(state):
+            if not pointless and whole <= cost * batch:
+                return (yield from sweep(task, state, radii))
+            return (yield from explore(task, state, radii, rng, min(exploration, cost * batch, left)))
         if per_correct >= max(per_explore, per_sweep) or on_credit:
             size = batch if per_correct >= max(per_explore, per_sweep) else state.batch
             state = replace(state, batch=self._affordable(task, state, cost, size), credit=0.0)
@@ -192,7 +197,7 @@ class ExploreCorrect:
         if not state.noisy and wanted >= half:  # State.sample takes all from there on
             wanted = task.n if task.n <= most else math.ceil(half) - 1
         size = int(min(wanted, most))
-        if size >= 1 and size >= min(state.batch, wanted):
+        if size >= (state.batch if state.atom_spread > 0 else 1):
             return size
         raise OutOfBudget
 

@@ -21,6 +21,7 @@ from zofw.directions import Explicit
 MOST_ATOMS = 64  # beyond, the two lightest become one
 DRIFT = 0.05  # mean squared H-cosine between a move and a coordinate that nobody measured
 ARMIJO = 0.1
+SMALL = 1e-12  # relative to the values: a decrease that a model may promise by its rounding alone
 
 
 def price(state: State, candidates: int, quick: bool) -> int:
@@ -64,7 +65,7 @@ def screen(
 
 @dataclass(frozen=True)
 class Measured:
-    """The model on a batch: value, slopes c, curvatures H and variances v along the columns D, and what it cost."""
+    """The model on a batch: value, slopes c, curvatures H and variances v along the columns D, components W behind H, cost."""
 
     D: Any
     batch: Batch
@@ -73,6 +74,7 @@ class Measured:
     c: Array
     H: Array
     v: Array
+    W: Array
     cost: int
 
 
@@ -82,7 +84,8 @@ def measure(
     """Forward slopes along a_j − o on the batch; curvatures by second differences on a part of it that costs as much.
 
     H_ij = [F(x + h(v_i + v_j)) − F(x + hv_i) − F(x + hv_j) + F(x)]/h², and c_j loses ½hH_jj, which makes the forward
-    slope second order. With ``quick`` only the new atoms are measured and the rest is the stored model.
+    slope second order. Curvatures between old atoms are averaged with those of the stored model, by the components behind
+    them. With ``quick`` only the new atoms are measured and the rest is the stored model.
     """
     k, old = len(atoms), len(state.atoms)
     D = offsets(atoms, state.belief.origin)
@@ -95,9 +98,11 @@ def measure(
     )
     answer = yield query
     cost, value = query.cost, float(base_values(query, answer)[0])
-    c, v, H = np.zeros(k), np.zeros(k), np.zeros((k, k))
+    c, v, H, W = np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros((k, k))
+    if state.model is not None:
+        H[:old, :old], W[:old, :old] = state.model.H, state.model.W
     if quick and state.model is not None:
-        c[:old], v[:old], H[:old, :old] = state.model.c, state.model.v, state.model.H
+        c[:old], v[:old] = state.model.c, state.model.v
     c[new], v[new] = slopes(query, answer)[0], variance_of(answer)
     position = {int(j): q for q, j in enumerate(live)}
     fresh = {int(j) for j in new}
@@ -114,9 +119,11 @@ def measure(
     query = Query(state.x, part, Explicit(along), radii.curvature, Stencil.FORWARD, Purpose.LINE_SEARCH)
     rise = slopes(query, (yield query))[0]
     for q, (i, j) in enumerate(pairs):
-        H[i, j] = H[j, i] = (rise[len(live) + q] - rise[position[i]] - rise[position[j]]) / radii.curvature
+        bend = (rise[len(live) + q] - rise[position[i]] - rise[position[j]]) / radii.curvature
+        H[i, j] = H[j, i] = (W[i, j] * H[i, j] + size * bend) / (W[i, j] + size)
+        W[i, j] = W[j, i] = W[i, j] + size
     c[new] -= 0.5 * radii.slope * np.diag(H)[new]
-    return Measured(D, batch, new, value, c, H, v, cost + query.cost)
+    return Measured(D, batch, new, value, c, H, v, W, cost + query.cost)
 
 
 def correct(
@@ -158,6 +165,10 @@ def correct(
     if theta < 1:  # the model was wrong, not the sample; the oftener in a row, the less it promises
         refused, less = state.refused + 1, 4.0**-state.refused
         decrease, noise = less * max(decrease, 1.05 * PROGRESS * noise), less * noise
+    elif (
+        rest == 0 and not quick and decrease < SMALL * abs(got.value)
+    ):  # the model's own errors promise as much
+        decrease = max(got.value - value, 0.0)
     bends = [H[i, i] + H[j, j] - 2 * H[i, j] for j in range(len(atoms)) for i in range(j)]
     c_new = c + H @ (theta * p)  # the model's slopes at the new point
     unit = np.maximum(np.diag(H)[live], 0.0) / sq[live]
@@ -169,6 +180,7 @@ def correct(
         walker = walker.age(0.0, move * float(np.mean(unit)) / task.dim).agree(
             D[:, live], c_new[live], v[live] / m * rest
         )
+    W = got.W / (1.0 + got.W * float(np.abs(theta * p).sum()) ** 2)  # curvatures change as the weights do
     w = w + theta * p
     w[w < 1e-14] = 0.0
     w /= w.sum()
@@ -183,6 +195,8 @@ def correct(
         belief=belief,
         walker=walker,
         used=state.used + got.cost + spent,
+        searched=0,
+        trusting=state.trusting + 1,
         batch=m,
         value=value,
         decrease=decrease,
@@ -191,7 +205,7 @@ def correct(
         atom_spread=float(np.max(v[live] / sq[live])),
         settled=decrease <= PROGRESS * noise or decrease < 1e-9 * abs(got.value),
         credit=0.0,
-        model=Model(c_new[keep], H[np.ix_(keep, keep)], v[keep]) if trusted else None,
+        model=Model(c_new[keep], H[np.ix_(keep, keep)], v[keep], W[np.ix_(keep, keep)]) if trusted else None,
         quicks=state.quicks + 1 if quick else 0,
         unchecked=promised,
         walks=0,
@@ -214,7 +228,7 @@ def _guard(
         except OutOfBudget:
             return 0.0, got.value, spent
         spent += query.cost
-        if value <= got.value + ARMIJO * theta * lin or abs(theta * lin) < 1e-12 * abs(got.value):
+        if value <= got.value + ARMIJO * theta * lin or abs(theta * lin) < SMALL * abs(got.value):
             return theta, value, spent
         rise = value - got.value - theta * lin
         theta = min(max(-(theta**2) * lin / (2 * rise), 0.1 * theta), 0.7 * theta)

@@ -74,6 +74,8 @@ def explore(task: Task, state: State, radii: Radii, rng: np.random.Generator, co
     return replace(
         state,
         used=state.used + spent,
+        searched=state.searched + spent,
+        trusting=0,
         belief=belief,
         walker=walker if ready is None else ready,
         walking=state.walking or ready is not None,
@@ -98,7 +100,9 @@ def sweep(task: Task, state: State, radii: Radii) -> Action:
     unit = state.unit_cost if math.isfinite(state.unit_cost) else variance * query.cost
     belief = Belief(g, variance, state.belief.origin)
     walker = belief if state.walking else state.walker
-    return replace(state, used=state.used + query.cost, belief=belief, walker=walker, unit_cost=unit)
+    return replace(
+        state, used=state.used + query.cost, belief=belief, walker=walker, unit_cost=unit, trusting=0
+    )
 
 
 def is_exact(state: State) -> bool:

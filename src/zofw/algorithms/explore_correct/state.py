@@ -39,11 +39,12 @@ class Probe:
 
 @dataclass(frozen=True)
 class Model:
-    """Slopes, curvatures and variances over the batch along the active atoms, from the last correction."""
+    """Slopes and their variances over the batch along the active atoms, from the last correction, and curvatures from the last ones."""
 
     c: Array
     H: Array
     v: Array
+    W: Array  # components behind each curvature
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,8 @@ class State:
         0.0  # greatest variance over components of a slope along a unit vector towards an atom
     )
     unit_cost: float = math.inf  # variance per coordinate of a sketch, times its queries
+    searched: int = 0  # queries of explorations since the last correction
+    trusting: int = 0  # corrections since the last exploration
     sketch_batch: int = 4
     batch: int = 32
     value: float = 0.0
