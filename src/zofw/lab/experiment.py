@@ -116,7 +116,7 @@ def tune(
     watcher: Watcher = Watcher(),
     only: Sequence[str] = (),
 ) -> tuple[dict[tuple[str, str], float], list[str]]:
-    """The learning rate of every (case, method label) on the grid, by the median end value over the tuning seeds.
+    """The learning rate of every (case, method label) on the grid, by the median objective at the end over the tuning seeds.
 
     A method's own grid, where it has one, replaces the experiment's. What was tried is kept in tuning.json of the case.
     """
@@ -154,7 +154,7 @@ def tune(
         for (name, label), group in units.items():
             if name != case.name:
                 continue
-            scores = _scores(experiment.measure, [outcomes[unit.path] for unit in group])
+            scores = _scores([outcomes[unit.path] for unit in group])
             if scores:
                 rates[name, label] = min(scores, key=lambda lr: (scores[lr], abs(math.log(lr))))
                 kept[label] = {
@@ -165,19 +165,18 @@ def tune(
         about = {
             "seeds": tuning.seeds,
             "share": case.tune_share or tuning.share,
-            "measure": experiment.measure,
+            "measure": "objective",
         }
         write_json(out / case.name / "tuning.json", {"methods": kept, **about})
     return rates, [outcome.error for outcome in outcomes.values() if outcome.error]
 
 
-def _scores(measure: str, outcomes: list[Outcome]) -> dict[float, float]:
-    """Median end value for each rate, small being good."""
+def _scores(outcomes: list[Outcome]) -> dict[float, float]:
+    """Median of the objective at the end for each rate; of a success rate short runs see too little."""
     ends: dict[float, list[float]] = {}
     for outcome in outcomes:
         if outcome.result is not None and outcome.unit.lr is not None:
-            value = outcome.result["success-rate" if measure == "success-rate" else "objective"]
-            ends.setdefault(outcome.unit.lr, []).append(-value if measure == "success-rate" else value)
+            ends.setdefault(outcome.unit.lr, []).append(outcome.result["objective"])
     return {lr: statistics.median(values) for lr, values in ends.items()}
 
 

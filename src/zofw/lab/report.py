@@ -92,6 +92,10 @@ def render(summary: dict[str, Any], images: dict[str, Path]) -> str:
     return page
 
 
+def _grid(rates: list[float]) -> str:
+    return f"{{{', '.join(f'{lr:g}' for lr in rates)}}}"
+
+
 def protocol(summary: dict[str, Any]) -> list[str]:
     """How the numbers were made, in sentences."""
     if summary["kind"] == "costs":
@@ -119,8 +123,10 @@ def protocol(summary: dict[str, Any]) -> list[str]:
     else:
         tuning = summary["tuning"]
         lines.append(
-            f"The published step of every method is multiplied by a learning rate from the grid "
-            f"{{{', '.join(f'{lr:g}' for lr in tuning['grid'])}}}, chosen for each method and case by the median end value "
+            "The published step of every method is multiplied by a learning rate from the grid "
+            + _grid(tuning["grid"])
+            + "".join(f", {label}'s from {_grid(own)}" for label, own in tuning.get("own", {}).items())
+            + ", chosen for each method and case by the median objective at the end "
             f"over the seeds {', '.join(map(str, tuning['seeds']))}, which are not reported, on "
             f"{100 * tuning['share']:g} % of the budget"
             + "".join(

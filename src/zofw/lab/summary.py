@@ -65,6 +65,7 @@ def summarise(experiment: Experiment, out: Path) -> dict[str, Any]:
         else {
             "seeds": list(experiment.tuning.seeds),
             "grid": list(experiment.tuning.grid),
+            "own": {method.label: list(method.grid) for method in experiment.methods if method.grid},
             "share": experiment.tuning.share,
         },
         "environment": stored["environment"],
