@@ -23,6 +23,7 @@ import os
 import sys
 import time
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 
 from zofw.kernels import plain
@@ -68,6 +69,11 @@ def prepare() -> None:
     if choice() != "numpy" and importlib.util.find_spec("numba") is not None:
         for name in ("compiled", "compiled_losses", "compiled_stencils", "fused"):
             load(name)
+
+
+def compiled_before() -> bool:
+    """Whether an earlier process left compiled kernels where numba keeps them unless it is told otherwise."""
+    return any((Path(__file__).parent / "__pycache__").glob("*.nbi"))
 
 
 def wanted(entries: int) -> bool:

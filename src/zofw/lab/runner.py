@@ -30,6 +30,7 @@ from zofw.run.result import Result
 
 __all__ = ["Outcome", "Progress", "Unit", "execute", "run_all"]
 
+REPAYS_COMPILING = 30_000_000  # queries of all runs; below, plain code is done sooner than the compiler
 TOLD_EVERY = 0.25  # seconds between two messages of a worker
 SECONDS_TO_SAVE = 10.0  # for a worker whose parent is gone
 MISTAKES = (
@@ -319,11 +320,12 @@ def attempt_optimum(case: Case, folder: str, path: str, starts: int) -> dict[str
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """One core for each process that is started meanwhile."""
+def one_thread(**more: str) -> Iterator[None]:
+    """One core, and more of the environment, for each process that is started meanwhile."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ZOFW_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
+    given = dict.fromkeys(names, "1") | more
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
     try:
         yield
     finally:
@@ -366,9 +368,13 @@ def run_all(
         else:
             waiting.append(unit)
     if waiting:
-        kernels.prepare()  # compiled here once, read from the disk by the workers
+        plain = {}
+        if kernels.compiled_before() or sum(unit.case.budget for unit in waiting) > REPAYS_COMPILING:
+            kernels.prepare()  # compiled here once, read from the disk by the workers
+        elif "ZOFW_KERNELS" not in os.environ:
+            plain["ZOFW_KERNELS"] = "numpy"  # the same bits, sooner
         context = get_context("spawn")
-        with one_thread():
+        with one_thread(**plain):
             messages = context.Queue()
             pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(messages,))
             try:
