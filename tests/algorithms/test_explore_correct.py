@@ -44,7 +44,7 @@ def test_a_finite_sum_is_solved_to_rounding_with_few_queries():
 def test_the_end_of_a_budget_undoes_nothing(seed):
     draw = np.random.default_rng(seed)
     problem = Logistic(draw.standard_normal((400, 25)), np.where(draw.random(400) < 0.5, -1.0, 1.0))
-    for budget in (150_000, 200_000, 230_000):  # after corrections on all components, and too little is left for another
+    for budget in (150_000, 200_000, 230_000):  # too little is left for another correction on all components
         result = zofw.minimize(problem, zofw.L1Ball(1.0), budget=budget, rng=0)
         assert result.trace["batch"][-1] == 400 and result.fun <= min(result.trace.objective) + 1e-12
 

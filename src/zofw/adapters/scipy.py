@@ -107,10 +107,11 @@ def _solve(
         )
     problem = BlackBox(_OfPoint(fun, args), dim=start.size)
     limits = {"max_iter": maxiter, "gap_tol": tol, "progress": True if disp else None}
+    region = _region(set, bounds, start.size)
     try:
         result = minimize(
             problem,
-            _region(set, bounds, start.size),
+            region,
             method=method,
             rng=rng,
             x0=start,
@@ -122,6 +123,8 @@ def _solve(
     except BudgetError as error:
         error.add_note(f"One of the {most} evaluations that were allowed is kept for the value at the end.")
         raise
+    if isinstance(region, Box):  # the last bit of a combination of vertices may lie beyond a bound
+        result.x = np.clip(result.x, region.lower, region.upper)
     result.fun = mean_value(problem, result.x)
     result.ledger["objective"] = result.ndiagnosis + 1
     result.nfev, result.ndiagnosis = sum(result.ledger.values()), 0
