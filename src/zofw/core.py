@@ -197,13 +197,11 @@ class Query:
         anchors = np.asarray(self.anchors, dtype=float).view()
         anchors = anchors if anchors.ndim == 2 else np.atleast_2d(anchors)
         anchors.setflags(write=False)
-        object.__setattr__(self, "anchors", anchors)
         count = 0 if self.directions is None else self.directions.count
         sides = count * (2 if self.stencil.two_sided else 1)
         width = sides + ((count if self.paired else 1) if self.stencil.has_base else 0)
-        object.__setattr__(self, "count", count)
-        object.__setattr__(self, "width", width)
-        object.__setattr__(self, "cost", len(anchors) * width * (1 if self.paired else len(self.batch)))
+        cost = len(anchors) * width * (1 if self.paired else len(self.batch))
+        vars(self).update(anchors=anchors, count=count, width=width, cost=cost)
         if (self.directions is None) != (self.stencil is Stencil.VALUE):
             raise ValueError(
                 f"A query with the {self.stencil.value} stencil and directions {self.directions!r}: "

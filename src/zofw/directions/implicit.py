@@ -117,7 +117,9 @@ class Implicit(Operator):
         return self._scaled(numbers.product(self.key, rows, self.count), 0, self.count)
 
     def _scaled(self, entries: Array, left: int, right: int) -> Array:
-        return entries if self._factors is None else entries * self._factors[left:right]
+        if self.kind is not None or self._factors is None:
+            return entries
+        return entries * self._factors[left:right]
 
 
 def as_csr(Z: Any) -> sp.csr_array:

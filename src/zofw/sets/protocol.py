@@ -105,6 +105,9 @@ def frozen(owner: object, name: str, value: ArrayLike, ndim: int) -> Array:
 def point(owner: Vertices, x: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
     """x as a flat float64 array of a dimension the set lives in; a matrix of the given shape is flattened."""
     array = np.asarray(x)
+    if array.ndim == 1 and array.dtype == np.float64:
+        owner.check_dim(array.size)
+        return array
     if array.dtype.kind not in "fiub":
         raise ValueError(
             f"{name_of(owner)}: real numbers are needed, but an array of dtype {array.dtype} was given."
