@@ -74,11 +74,11 @@ def _judge(claim: Claim, cases: Sequence[dict[str, Any]], lower: bool) -> dict[s
 
 
 def _finding(claim: Claim, case: dict[str, Any], lower: bool) -> dict[str, Any] | None:
-    """One case's verdict and figures; None where the methods were not run."""
+    """One case's verdict and figures; None where the methods were not run, or the budget did not pay for a first iteration."""
     sign = 1.0 if lower else -1.0
     at = _place(case, claim.at * case["budget"])
     curves = {curve["label"]: curve for curve in case["curves"]}
-    if claim.method not in curves:
+    if claim.method not in curves or curves[claim.method].get("end", {}).get("iterations") == 0:
         return None
     mine = _point(curves[claim.method], at, sign)
     if claim.test == "stalls":

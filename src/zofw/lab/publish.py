@@ -152,7 +152,8 @@ def _adversarial(experiment: Experiment, folder: Path, count: int = 8) -> dict[s
                         ["fooled" if yes else "not fooled" for yes in fooled],
                     )
                 )
-        draw_images(rows, folder / f"images-{case.name}", case.title or case.name)
+        if len(rows) > 1:
+            draw_images(rows, folder / f"images-{case.name}", case.title or case.name)
     return _stored_images(folder)
 
 
