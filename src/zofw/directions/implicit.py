@@ -17,10 +17,9 @@ from zofw.kernels.rows import Rows
 
 def new_key(rng: np.random.Generator) -> int:
     """A 64-bit key for one direction matrix."""
-    if isinstance(
-        rng.bit_generator, np.random.Philox
-    ):  # the next word as it is, without the way through integers
-        return int(rng.bit_generator.random_raw())
+    bits = rng.bit_generator
+    if isinstance(bits, np.random.Philox):  # the same word, sooner than integers finds it
+        return int(bits.random_raw())
     return int(rng.integers(1 << 64, dtype=np.uint64))
 
 

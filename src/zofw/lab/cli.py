@@ -195,7 +195,9 @@ def reproduce(
     names: Annotated[
         list[str], typer.Argument(help=f"{', '.join(EXPERIMENTS)}, another file of experiments/, or all.")
     ],
-    profile: Annotated[str, typer.Option("--profile", "-p", help="smoke, quick or full.")] = "quick",
+    profile: Annotated[
+        str, typer.Option("--profile", "-p", help="smoke, quick, full, or another of the file.")
+    ] = "quick",
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Directory below which each experiment has its own.")
     ] = Path("runs"),
