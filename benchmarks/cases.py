@@ -46,12 +46,10 @@ def start(dim):
 
 @dataclass
 class Ours:
-    """A run of zofw one iteration at a time, with the time spent in the oracle."""
+    """A run of zofw one iteration at a time."""
 
     problem: object
     method: object
-    oracle: float = 0.0
-    total: float = 0.0
     session: object = field(default=None, repr=False)
 
     def __post_init__(self):
@@ -68,14 +66,10 @@ class Ours:
         )
 
     def __call__(self):
-        begin, done = time.perf_counter(), self.session.nit
+        done = self.session.nit
         while self.session.nit == done:
             query = self.session.ask()
-            asked = time.perf_counter()
-            answer = evaluate(self.problem, query)
-            self.oracle += time.perf_counter() - asked
-            self.session.tell(query, answer)
-        self.total += time.perf_counter() - begin
+            self.session.tell(query, evaluate(self.problem, query))
 
     def check_work(self, tries=5):
         """Refuse a measurement of iterations that had nothing to do: most of a few more must change most of the estimate."""
@@ -90,14 +84,16 @@ class Ours:
                 "zero and combined no directions. Such iterations are no measure: start the run elsewhere."
             )
 
-    def forget(self):
-        """Start counting anew."""
-        self.oracle = self.total = 0.0
-
-    @property
-    def share(self):
-        """Part of the time spent in the oracle."""
-        return self.oracle / self.total
+    def share(self, iterations):
+        """Part of the time of a few more iterations that is spent in the oracle."""
+        begin, oracle, last = time.perf_counter(), 0.0, self.session.nit + iterations
+        while self.session.nit < last:
+            query = self.session.ask()
+            asked = time.perf_counter()
+            answer = evaluate(self.problem, query)
+            oracle += time.perf_counter() - asked
+            self.session.tell(query, answer)
+        return oracle / (time.perf_counter() - begin)
 
 
 def dvr(b, law, refresh):

@@ -50,7 +50,6 @@ def take_turns(theirs, ours, *, rounds, repeat_theirs=1, repeat_ours=1):
     """Alternate the two sides, after one unmeasured step of each; a pause lets the BLAS's spinning threads fall asleep."""
     theirs()
     ours()
-    ours.forget()
     gc.collect()
     samples = []
     for _ in range(rounds):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -185,14 +186,8 @@ class Sparse(_Steps):
 
     @classmethod
     def single(cls, index: int, value: float, dim: int) -> Sparse:
-        """The vertex with one entry, for an oracle that knows it to be finite and in its place."""
-        atom = cls.__new__(cls)
-        where, what = np.array([index], dtype=np.int64), np.array([value + 0.0])
-        where.setflags(write=False)
-        what.setflags(write=False)
-        for name, field in (("index", where), ("value", what), ("dim", dim)):
-            object.__setattr__(atom, name, field)
-        return atom
+        """The vertex with one entry, for an oracle that knows it to be finite and in its place; few vertices are made often."""
+        return _single(index, value, dim)
 
     def dot(self, g: Array) -> float:
         if self.index.size == 1:
@@ -204,6 +199,11 @@ class Sparse(_Steps):
             out[self.index[0]] += weight * self.value[0]
         else:
             out[self.index] += weight * self.value
+
+
+@lru_cache(maxsize=1 << 12)
+def _single(index: int, value: float, dim: int) -> Sparse:
+    return Sparse(np.array([index]), np.array([value]), dim)
 
 
 @by_value

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from zofw.atoms import Atom, as_atom
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+ONE_THREAD = 8192  # entries of vectors that every BLAS multiplies on one thread
 
 
 class Stencil(Enum):
@@ -44,6 +46,9 @@ class Purpose(Enum):
     REFRESH = "refresh"
     LINE_SEARCH = "line search"
     CERTIFICATE = "certificate"
+
+    def __init__(self, line: str) -> None:
+        self.line = line
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +145,7 @@ class Law(Protocol):
         """Refuse, with a sentence, a count of directions that the law cannot supply."""
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """Columns [left, right) of the directions against positions [top, bottom) of the batch."""
 
     left: int
@@ -293,6 +297,10 @@ class OutOfBudget(Exception):
     """Thrown into an open iteration whose next query the budget cannot pay; catch it to end with what is known."""
 
 
+def _integers(rng: np.random.Generator, n: int, size: int) -> Indices:
+    return rng.integers(n, size=size, dtype=np.int64)
+
+
 @dataclass
 class Task:
     """What an algorithm may know of its problem: the set, the sizes, the budget. Never the objective."""
@@ -306,6 +314,7 @@ class Task:
     value: Callable[[Array], float] | None = None
     support: Callable[[Batch], Indices] | None = None
     inside: bool = False
+    draw: Callable[[np.random.Generator, int, int], Indices] = field(default=_integers, compare=False)
     lmos: int = field(default=0, compare=False)
 
     def lmo(self, g: Array, warm: Atom | None = None) -> Atom:
@@ -346,12 +355,13 @@ class Task:
 
     def sample(self, rng: np.random.Generator, size: int) -> Batch:
         """``size`` components drawn uniformly with replacement."""
-        return Batch(self.n, rng.integers(self.n, size=size, dtype=np.int64))
+        return Batch(self.n, self.draw(rng, self.n, size))
 
 
 def gap(g: Array, x: Array, s: Atom) -> float:
-    """⟨g, x − s⟩, added in one order whatever the number of threads."""
-    return float(np.einsum("i,i->", g, x)) - s.dot(g)
+    """⟨g, x − s⟩, added in one order whatever the number of threads: the BLAS takes several for long vectors only."""
+    along = np.dot(g, x) if len(g) <= ONE_THREAD else np.einsum("i,i->", g, x)
+    return float(along) - s.dot(g)
 
 
 class State(Protocol):

@@ -10,17 +10,25 @@ LARGEST = 1e100  # in modulus, of a value that methods work with
 STEEPEST = 1e150  # and of a slope: its square is a number still
 
 
+def within(values: Array, most: float) -> bool:
+    """Whether all values are numbers of at most ``most`` in modulus; the sum of their squares says so soonest."""
+    return bool(np.vdot(values, values) <= most * most or np.abs(values).max() <= most)
+
+
 def slopes(query: Query, answer: Answer) -> Array:
     """Directional derivatives along every direction at every anchor, (k, b).
 
     (F(x + μu) − F(x − μu))/2μ for two-sided stencils, (F(x + μu) − F(x))/μ for the forward one, F the batch mean.
     """
-    b, mu = query.count, query.radius
-    ahead = answer.values[:, :b]
+    b, mu, values = query.count, query.radius, answer.values
     if query.stencil.two_sided:
-        return np.asarray((ahead - answer.values[:, b : 2 * b]) / (2.0 * mu))
+        out = values[:, :b] - values[:, b : 2 * b]
+        out /= 2.0 * mu
+        return out
     if query.stencil is Stencil.FORWARD:
-        return np.asarray((ahead - answer.values[:, b:]) / mu)
+        out = values[:, :b] - values[:, b:]
+        out /= mu
+        return out
     raise ValueError("Plain values have no slopes; ask with a stencil along directions.")
 
 

@@ -36,6 +36,12 @@ class IndependentColumns:
 
     kind: ClassVar[str]
     """Name of the entries among the kernels: ``"signs"`` or ``"normals"``."""
+    of_kernels: ClassVar[bool]
+    """Whether the entries are those of the kernels and nothing else."""
+
+    def __init_subclass__(cls) -> None:
+        base = IndependentColumns
+        cls.of_kernels = cls.numbers is base.numbers and cls.factors is base.factors
 
     def numbers(self, entries: int) -> Numbers:
         """Who draws the next ``entries`` entries; a law of one's own gives ``zofw.kernels.plain.Entries(rule)``."""
@@ -68,9 +74,7 @@ class Implicit(Operator):
     @property
     def kind(self) -> str | None:
         """The name that the entries have among the kernels, where they are those of the kernels and nothing else."""
-        law, base = type(self.law), IndependentColumns
-        own = law.numbers is not base.numbers or law.factors is not base.factors
-        return None if own else self.law.kind
+        return self.law.kind if self.law.of_kernels else None
 
     @cached_property
     def _factors(self) -> Array | None:

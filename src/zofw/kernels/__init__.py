@@ -26,9 +26,12 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
+
+from zofw.core import Indices
 from zofw.kernels import plain
 
-__all__ = ["CHOICES", "load", "numbers", "plain", "prepare"]
+__all__ = ["CHOICES", "integers", "load", "numbers", "plain", "prepare"]
 
 CHOICES = ("auto", "numba", "numpy")
 PATIENCE = 1 << 22  # entries drawn by plain code before numba is worth its half second of import
@@ -67,7 +70,7 @@ def load(name: str) -> ModuleType:
 def prepare() -> None:
     """Load every compiled module now, where numba is installed and wanted, so that no timed run waits for it."""
     if choice() != "numpy" and importlib.util.find_spec("numba") is not None:
-        for name in ("compiled", "compiled_losses", "compiled_stencils", "fused"):
+        for name in ("compiled", "compiled_losses", "compiled_stencils", "fused", "indices"):
             load(name)
 
 
@@ -90,3 +93,11 @@ def numbers(name: str, entries: int) -> plain.Numbers:
     """Who draws the next ``entries`` entries of the law called ``name``: plain or compiled code, with the same bits."""
     sources: dict[str, plain.Numbers] = (load("compiled") if wanted(entries) else plain).SOURCES
     return sources[name]
+
+
+def integers(rng: np.random.Generator, n: int, size: int) -> Indices:
+    """``size`` numbers below n from a generator: by itself or by compiled code, with the same bits."""
+    if 1 < n < 1 << 32 and wanted(size):
+        drawn: Indices = load("indices").integers(rng, n, size)
+        return drawn
+    return rng.integers(n, size=size, dtype=np.int64)

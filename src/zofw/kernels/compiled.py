@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from zofw.core import Array, Indices
-from zofw.kernels.normals import gather_rows, normal_combine, normal_project, normal_rows, touched_rows
+from zofw.kernels.normals import normal_combine, normal_project, normal_rows
 from zofw.kernels.plain import BYTE_VALUES, TILE_ROWS, WORD_BYTES, Numbers
 from zofw.kernels.rows import Rows
 from zofw.kernels.signs import (
@@ -18,6 +18,7 @@ from zofw.kernels.signs import (
     sign_project,
     sign_rows,
 )
+from zofw.kernels.tables import gather_rows, touched_rows
 from zofw.kernels.threads import THREADS_REPAY, spread
 from zofw.kernels.words import WORD_BITS
 

@@ -11,9 +11,10 @@ from numba.core.types import boolean, float64, int64, void
 from numba.extending import register_jitable
 
 from zofw.core import Array, Indices
-from zofw.kernels import compiled_losses, losses, series, stencils
+from zofw.kernels import compiled_losses, losses, packs, series, stencils
 from zofw.kernels.generator import U64, halve
 from zofw.kernels.jit import INTS, LONGS, OUT, OUT_TABLE, REALS, TABLE, device, kernel
+from zofw.kernels.packs import any_beyond, put
 from zofw.kernels.plain import LANES
 from zofw.kernels.rows import Rows
 from zofw.kernels.stencils import LINES, LOSSES, STRIP, TOTAL_LINES
@@ -24,6 +25,8 @@ NAMES = list(LOSSES)
 LOGISTIC, WELSCH = NAMES.index("logistic"), NAMES.index("welsch")
 TOTAL_PIECE = 4  # groups of a sum over all rows that are one piece
 COEFFICIENTS = 7
+QUAD = 4
+at, _ = packs.of_size(QUAD)
 PIECE_LINES = 256  # rows whose margins are one piece
 
 for formula in (
@@ -103,40 +106,41 @@ def add_group(
     loss: int, reach: float, far: float, t: Any, c: Any, along: Any, n: int, mu: float, two_sided: Any, values: Any,
     totals: Any,
 ) -> None:  # fmt: skip
-    """φ(t + μp) and φ(t − μp) for n rows, by the polynomial at t for strips all of whose steps are within its reach.
+    """φ(t + μp) and φ(t − μp) for n rows and b columns, a multiple of four, by the polynomial at t for strips all of whose steps are within its reach.
 
     Parameters
     ----------
     t, c
         Margins [a·32 + i] of row i at point a, and the coefficients [:, a·32 + i].
     along
-        p, (32, b).
+        p, (32, b or more).
     values
         Room for 2b numbers.
     totals
         (k, b), or (k, 2b) for two sides.
     """
-    b, steps, spare = along.shape[1], values[: along.shape[1]], values[along.shape[1] :]
+    b, wide = totals.shape[1] // (2 if two_sided else 1), along.shape[1]
+    steps, spare = values[:b], values[b:]
     for i in range(n):
-        beyond = 0
-        for j in range(b):
-            d = mu * along[i, j]
-            steps[j] = d
-            beyond += 1 if abs(d) > reach else 0
+        beyond = False
+        for j in range(0, b, QUAD):
+            d = mu * at(along, i * wide + j)
+            put(steps, j, d)
+            beyond |= any_beyond(d, reach)
         for a in range(totals.shape[0]):
             m = a * LINES + i
-            if beyond > 0 or abs(t[m]) > far:
+            if beyond or abs(t[m]) > far:
                 add_strips(loss, reach, far, t[m], c[:, m], steps, two_sided, spare, totals[a])
                 continue
             c0, c1, c2, c3, c4, c5, c6 = c[0, m], c[1, m], c[2, m], c[3, m], c[4, m], c[5, m], c[6, m]
-            for j in range(b):
-                d = steps[j]
-                x = d * d
-                even = c0 + x * (c2 + x * (c4 + x * c6))
-                odd = d * (c1 + x * (c3 + x * c5))
-                totals[a, j] += even + odd
+            for j in range(0, b, QUAD):
+                d = at(steps, j)
+                x, ahead = d * d, a * totals.shape[1] + j
+                even = c0 + x * (c2 + x * (c4 + c6 * x))
+                odd = d * (c1 + x * (c3 + c5 * x))
+                put(totals, ahead, at(totals, ahead) + (even + odd))
                 if two_sided:
-                    totals[a, b + j] += even - odd
+                    put(totals, ahead + b, at(totals, ahead + b) + (even - odd))
 
 
 @device

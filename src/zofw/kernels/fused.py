@@ -17,25 +17,27 @@ from zofw.kernels.compiled_stencils import (
     COEFFICIENTS,
     GROUPS,
     NAMES,
+    QUAD,
     add_group,
     add_groups,
     group_series,
     keep_group,
 )
 from zofw.kernels.generator import GOLDEN, U64, mix, stream
-from zofw.kernels.jit import INTS, LONGS, OUT_TABLE, REALS, TABLE, as_bits, device, kernel
-from zofw.kernels.normals import gather, normal_rows, touched_rows
+from zofw.kernels.jit import INTS, LONGS, OUT_TABLE, REALS, TABLE, as_bits, device, fetch, kernel
+from zofw.kernels.normals import normal_rows
 from zofw.kernels.rows import Rows
-from zofw.kernels.signs import signed
-from zofw.kernels.stencils import LINES, LOSSES, STRIP
+from zofw.kernels.signs import sign_table, signed
+from zofw.kernels.stencils import LINES, LOSSES, STRIP, Source
+from zofw.kernels.tables import gather, touched_rows
 from zofw.kernels.threads import spread
 from zofw.kernels.words import WORD_BITS
 
 SIGNS, NORMALS = 0, 1
-KINDS = {"signs": SIGNS, "normals": NORMALS}
-KEPT_WORDS = 1 << 13  # words of all rows of U that are drawn once and kept
-KEPT_NORMALS = 1 << 15  # entries of U that are drawn once and kept
-VECTOR = 4  # numbers of a vector register, of which columns fill whole ones
+KINDS: dict[str | None, int] = {"signs": SIGNS, "normals": NORMALS}
+CONSTANTS = {name: (place, LOSSES[name].reach, LOSSES[name].far) for place, name in enumerate(NAMES)}
+KEPT_ENTRIES = 1 << 15  # entries of all of U that are drawn once and kept
+KEPT_WORDS = 1 << 13  # words of all of U that are drawn once and kept
 COLUMNS = 32  # columns of U drawn at a time where rows stream past them
 PIECE_ROWS = 1024  # rows of U in one piece of a block
 COEFFICIENT_TABLES = types.Array(float64, 3, "C", readonly=True)
@@ -53,21 +55,18 @@ def row_bounds(indptr: Any, picked: Any, top: int, begins: Any, ends: Any, n: in
 
 
 @device
-def touch(data: Any, indices: Any, begins: Any, ends: Any, n: int, spare: Any) -> None:
-    """Ask for both ends of every row at once: rows picked at random come from far away, and better together."""
-    total = 0.0
-    for i in range(n):
-        if ends[i] > begins[i]:
-            last = ends[i] - U64(1)
-            total += (data[begins[i]] + data[last]) + (indices[begins[i]] + indices[last])
-    spare[0] = total
+def fetch_rows(data: Any, indices: Any, indptr: Any, picked: Any, top: int, last: int) -> None:
+    """Ask for both ends of the rows of the group that begins at ``top``: rows picked at random come from far away."""
+    for i in range(top, min(top + LINES, last) if len(picked) else top):
+        row = U64(picked[U64(i)])
+        for end in (U64(indptr[row]), U64(indptr[row + U64(1)]) - U64(1)):
+            fetch(data, end)
+            fetch(indices, end)
 
 
 @device
-def group_margins(
-    data: Any, indices: Any, begins: Any, ends: Any, points: Any, shifts: Any, unit: float, n: int, t: Any
-) -> None:
-    """t[a·32 + i] = (z_iᵀx_a − c_i)/unit, non-zeros in their order; 0 behind the last row."""
+def group_margins(data: Any, indices: Any, begins: Any, ends: Any, points: Any, n: int, t: Any) -> None:
+    """t[a·32 + i] = z_iᵀx_a, non-zeros in their order; 0 behind the last row."""
     t[:] = 0.0
     for a in range(points.shape[0]):
         x, out = points[a], t[a * LINES : a * LINES + n]
@@ -77,9 +76,14 @@ def group_margins(
                 total += data[p] * x[U64(indices[p])]
                 p += U64(1)
             out[i] = total
-        if len(shifts):
-            for i in range(n):
-                out[i] -= shifts[i]
+
+
+@device
+def shift_margins(t: Any, shifts: Any, unit: float, n: int) -> None:
+    """t[a·32 + i] becomes (t[a·32 + i] − c_i)/unit."""
+    for first in range(0, len(t) if len(shifts) else 0, LINES):
+        for i in range(n):
+            t[first + i] -= shifts[i]
     if unit != 1.0:
         for i in range(len(t)):
             t[i] /= unit
@@ -138,37 +142,49 @@ def answer_groups(
 ) -> None:  # fmt: skip
     """Groups start, …, stop − 1 of the sums over rows first, …, last − 1 of the batch; all groups leave their total in the first.
 
-    Columns are filled up with zeros to whole vectors.
+    All of U is drawn into a table where it is small, with the points beside it, so that margins come with the products.
+    Columns are filled up with zeros to whole quads.
     """
     k, sides, dim = sums.shape[1], 2 if two_sided else 1, points.shape[1]
     count = (sums.shape[2] - (1 if base else 0)) // sides
-    wide, words = (count + VECTOR - 1) // VECTOR * VECTOR, (count + WORD_BITS - 1) // WORD_BITS
-    kept = np.empty((dim if kind == SIGNS and dim * words <= KEPT_WORDS else 0, words), np.uint64)
+    wide, words = (count + QUAD - 1) // QUAD * QUAD, (count + WORD_BITS - 1) // WORD_BITS
+    fetch_rows(data, indices, indptr, picked, first + start * LINES, last)
+    tabled = dim * count <= KEPT_ENTRIES
+    kept = np.empty((dim if not tabled and dim * words <= KEPT_WORDS else 0, words), np.uint64)
     for i in range(kept.shape[0]):
         current = stream(key, i)
         for w in range(words):
             kept[i, w] = ~mix(current + U64(w + 1) * GOLDEN)
-    table = np.zeros((dim if kind == NORMALS else 0, wide))
-    everywhere = np.arange(dim if kind == NORMALS else 0)
-    if kind == NORMALS:
+    beside = (k + QUAD - 1) // QUAD * QUAD if tabled else 0
+    table, everywhere = np.zeros((dim if tabled else 0, wide + beside)), np.arange(dim if tabled else 0)
+    for i in range(len(table)):
+        for a in range(k):
+            table[i, wide + a] = points[a, i]
+    if tabled and kind == NORMALS:
         normal_rows(key, everywhere, 0, count, table, 0, dim)
+    elif tabled:
+        sign_table(key, count, table)
     begins, ends, total = np.empty(LINES, np.uint64), np.empty(LINES, np.uint64), np.empty(WORD_BITS)
     t, c, spare = np.empty(k * LINES), np.empty((COEFFICIENTS, k * LINES)), np.empty((3, k * LINES))
-    along, values, totals = np.empty((LINES, wide)), np.empty(2 * wide), np.empty((k, sides * wide))
+    along, values, totals = np.empty((LINES, wide + beside)), np.empty(2 * wide), np.empty((k, sides * wide))
     shifts = np.empty(LINES if len(offsets) else 0)
     for g in range(start, stop):
         top = first + g * LINES
         n = min(LINES, last - top)
         row_bounds(indptr, picked, top, begins, ends, n)
-        touch(data, indices, begins, ends, n, values)
+        fetch_rows(data, indices, indptr, picked, top + LINES, last)
         for i in range(n if len(offsets) else 0):
             shifts[i] = offsets[picked[top + i]] if len(picked) else offsets[top + i]
-        group_margins(data, indices, begins, ends, points, shifts, unit, n, t)
-        if kind == SIGNS:
+        if tabled:
+            gather(data, indices, begins, ends, 0, n, everywhere, table, along, 0, 0)
+            for a in range(k):
+                for i in range(LINES):
+                    t[a * LINES + i] = along[i, wide + a] if i < n else 0.0
+        else:
+            group_margins(data, indices, begins, ends, points, n, t)
             group_signs(key, kept, data, indices, begins, ends, n, total, along)
             along[:, count:] = 0.0
-        else:
-            gather(data, indices, begins, ends, 0, n, everywhere, table, along, 0, 0)
+        shift_margins(t, shifts, unit, n)
         group_series(loss, t, c, spare)
         totals[:] = 0.0
         add_group(loss, reach, far, t, c, along, n, mu, two_sided, values, totals)
@@ -193,7 +209,8 @@ def prepare_groups(
         n = min(LINES, len(starts) - top)
         for i in range(n):
             begins[i], lasts[i] = U64(starts[top + i]), U64(ends[top + i])
-        group_margins(data, indices, begins, lasts, points, offsets[top:], unit, n, t[g])
+        group_margins(data, indices, begins, lasts, points, n, t[g])
+        shift_margins(t[g], offsets[top:], unit, n)
         group_series(loss, t[g], c[g], spare)
 
 
@@ -222,23 +239,28 @@ def column_groups(
 
 
 def answer(
-    name: str, A: Any, picked: Indices | None, first: int, last: int, offsets: Array | None, unit: float, points: Array,
-    kind: str, key: int, count: int, mu: float, two_sided: bool, base: bool,
+    name: str, A: Any, picked: Indices | None, part: tuple[int, int], shift: tuple[Array | None, float], points: Array,
+    U: Source, mu: float, two_sided: bool, base: bool,
 ) -> Array:  # fmt: skip
-    """Σ_i φ(t_i + μp_ij), then Σ_i φ(t_i − μp_ij), then Σ_i φ(t_i) over rows first, …, last − 1 of a batch, (k, values).
-
-    t = (a_iᵀx − c_i)/unit for each of the points x and p = A U; see :func:`zofw.kernels.stencils.stencil_sums`.
-    """
-    sums, added = np.empty((-(-(last - first) // LINES), len(points), count * (1 + two_sided) + base)), False
-    if kind == "normals" and A.shape[1] * count > KEPT_NORMALS:
+    """:func:`zofw.kernels.stencils.answer` for directions of a kind."""
+    (first, last), (offsets, unit), count, points = part, shift, U.count, np.ascontiguousarray(points)
+    sums = np.empty(((last - first + LINES - 1) // LINES, len(points), count * (1 + two_sided) + base))
+    if U.kind == "normals" and A.shape[1] * count > KEPT_ENTRIES:
         index = slice(first, last) if picked is None else picked[first:last]
         shifts = NO_OFFSETS if offsets is None else np.ascontiguousarray(offsets[index])
-        by_columns(name, Rows.of(A, index), shifts, unit, points, key, count, mu, two_sided, base, sums)
-    else:
-        added = by_rows(
-            name, A, picked, first, last, offsets, unit, points, kind, key, count, mu, two_sided, base, sums
+        by_columns(
+            name, Rows.of(A, index), shifts, unit, points, U.key, count, mu / unit, two_sided, base, sums
         )
-    if added or len(sums) == 1:
+        added = len(sums) == 1
+    else:
+        task = partial(
+            answer_groups, *CONSTANTS[name], A.data, A.indices, A.indptr, NONE if picked is None else picked, first, last,
+            NO_OFFSETS if offsets is None else offsets, unit, points, KINDS[U.kind], U64(U.key), mu / unit, two_sided, base,
+            sums,
+        )  # fmt: skip
+        nonzeros = len(A.data) * (last - first) // A.shape[0]
+        added = spread(task, len(sums), 1, count * (nonzeros // 5 + (last - first) * len(points)))
+    if added:
         return np.asarray(sums[0])
     out = np.empty(sums.shape[1:])
     add_groups(sums, out)
@@ -250,10 +272,10 @@ def by_columns(
     base: bool, sums: Array,
 ) -> None:  # fmt: skip
     """The groups' sums for normal entries: each block of columns of U is drawn once, and all rows stream past it."""
-    loss, k = LOSSES[name], len(points)
+    k = len(points)
     model = (rows.data, rows.indices, rows.starts, rows.ends)
     t, c = np.empty((len(sums), k * LINES)), np.empty((len(sums), COEFFICIENTS, k * LINES))
-    task = partial(prepare_groups, NAMES.index(name), *model, shifts, unit, points, t, c)
+    task = partial(prepare_groups, CONSTANTS[name][0], *model, shifts, unit, points, t, c)
     spread(task, len(sums), 1, k * (rows.nnz + 8 * len(rows.starts)))
     where = np.empty(rows.shape[1], dtype=np.int64)
     touched = touched_rows(rows.indices, rows.starts, rows.ends, where)
@@ -265,22 +287,6 @@ def by_columns(
         draw = partial(normal_rows, U64(key), touched, left, left + width, table)
         spread(draw, len(touched), PIECE_ROWS, 3 * table.size)
         sums_of = partial(
-            column_groups, NAMES.index(name), loss.reach, loss.far, *model, where, table, t, c, mu, two_sided, base,
-            count, left, sums,
+            column_groups, *CONSTANTS[name], *model, where, table, t, c, mu, two_sided, base, count, left, sums,
         )  # fmt: skip
         spread(sums_of, len(sums), 1, rows.nnz * width // 2)
-
-
-def by_rows(
-    name: str, A: Any, picked: Indices | None, first: int, last: int, offsets: Array | None, unit: float, points: Array,
-    kind: str, key: int, count: int, mu: float, two_sided: bool, base: bool, sums: Array,
-) -> bool:  # fmt: skip
-    """The groups' sums where entries of U are made as each row meets them, or all of U is kept; whether they are added up."""
-    loss, k, rows = LOSSES[name], len(points), last - first
-    task = partial(
-        answer_groups, NAMES.index(name), loss.reach, loss.far, A.data, A.indices, A.indptr,
-        NONE if picked is None else picked, first, last, NO_OFFSETS if offsets is None else offsets, unit, points,
-        KINDS[kind], U64(key), mu, two_sided, base, sums,
-    )  # fmt: skip
-    entries = len(A.data) * rows // A.shape[0]
-    return spread(task, len(sums), 1, entries * count // 5 + rows * k * count)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
@@ -48,6 +49,22 @@ def _bitcast(source: Any, target: Any) -> Any:
     return intrinsic(typing)
 
 
+def _fetch(typing: Any, array: Any, place: Any) -> Any:
+    """Have a place of a contiguous array brought near, without waiting for it."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        form = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", fnty=form)
+        here = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        builder.call(prefetch, [here, *(ir.Constant(number, value) for value in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), emit
+
+
+fetch: Callable[[Any, Any], None] = intrinsic(_fetch)
 as_float: Callable[[Any], float] = _bitcast(types.uint64, types.float64)
 as_bits: Callable[[Any], Any] = _bitcast(types.float64, types.uint64)
 as_float32: Callable[[Any], Any] = _bitcast(types.uint32, types.float32)

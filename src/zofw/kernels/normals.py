@@ -8,7 +8,7 @@ import numpy as np
 from numba.core.types import int64, uint64, void
 
 from zofw.kernels.generator import GOLDEN, U64, halve, lane_streams, lane_words, mix, pairs, stream
-from zofw.kernels.jit import INTS, LONGS, OUT, OUT_LONGS, OUT_TABLE, REALS, TABLE, device, kernel
+from zofw.kernels.jit import LONGS, OUT, OUT_TABLE, REALS, device, kernel
 from zofw.kernels.plain import LANES, TILE_ROWS
 
 FLAT = 512  # words of several rows transformed in one go
@@ -118,72 +118,3 @@ def normal_project(key: Any, g: Any, power: int, out: Any, start: int, stop: int
         project_tile(key, g, power, tile * TILE_ROWS, min(len(g), (tile + 1) * TILE_ROWS), lanes)
         for j in range(count):
             out[tile, j] = halve(lanes[j], LANES)
-
-
-@kernel(OUT_LONGS(INTS, INTS, INTS, OUT_LONGS), OUT_LONGS(LONGS, LONGS, LONGS, OUT_LONGS))
-def touched_rows(indices: Any, starts: Any, ends: Any, where: Any) -> Any:
-    """The coordinates that occur, increasing; where[i] becomes the place of i among them."""
-    where[:] = 0
-    for s in range(len(starts)):
-        for p in range(starts[s], ends[s]):
-            where[indices[p]] = 1
-    rows = np.empty(where.sum(), np.int64)
-    place = 0
-    for i in range(len(where)):
-        if where[i] == 1:
-            rows[place] = i
-            where[i] = place
-            place += 1
-    return rows
-
-
-@device
-def gather(
-    data: Any, indices: Any, starts: Any, ends: Any, first: int, n: int, where: Any, table: Any, out: Any, top: int,
-    left: int,
-) -> None:  # fmt: skip
-    """out[top + i, left:left + width] = Σ_p data[p] · table[where[indices[p]]] over the non-zeros of row first + i.
-
-    Four non-zeros to a pass, in their order. Places are unsigned and rows are no views: neither signs nor references are
-    looked at.
-    """
-    for i in range(n):
-        line, p, last = U64(top + i), U64(starts[U64(first + i)]), U64(ends[U64(first + i)])
-        for j in range(table.shape[1]):
-            out[line, left + j] = 0.0
-        while p + U64(4) <= last:
-            q, r, s = p + U64(1), p + U64(2), p + U64(3)
-            z0, z1, z2, z3 = data[p], data[q], data[r], data[s]
-            u0, u1 = U64(where[U64(indices[p])]), U64(where[U64(indices[q])])
-            u2, u3 = U64(where[U64(indices[r])]), U64(where[U64(indices[s])])
-            for j in range(table.shape[1]):
-                out[line, left + j] = (
-                    ((out[line, left + j] + z0 * table[u0, j]) + z1 * table[u1, j]) + z2 * table[u2, j]
-                ) + z3 * table[u3, j]
-            p += U64(4)
-        while p < last:
-            z0, u0 = data[p], U64(where[U64(indices[p])])
-            for j in range(table.shape[1]):
-                out[line, left + j] += z0 * table[u0, j]
-            p += U64(1)
-
-
-def _gather(index: Any) -> Any:
-    return void(REALS, index, index, index, LONGS, TABLE, int64, OUT_TABLE, int64, int64)
-
-
-@kernel(_gather(INTS), _gather(LONGS))
-def gather_rows(
-    data: Any,
-    indices: Any,
-    starts: Any,
-    ends: Any,
-    where: Any,
-    table: Any,
-    left: int,
-    out: Any,
-    start: int,
-    stop: int,
-) -> None:
-    """out[start:stop, left:left + width] = Z table, the table holding the touched rows of U."""
-    gather(data, indices, starts, ends, start, stop - start, where, table, out, start, left)

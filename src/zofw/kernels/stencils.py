@@ -115,23 +115,9 @@ def answer(
     U, mu, two_sided, base
         Directions and stencil.
     """
-    kind = U.kind
-    if kind is None or not kernels.wanted((part[1] - part[0]) * U.count):
+    if U.kind is None or not kernels.wanted((part[1] - part[0]) * U.count):
         return None
-    sums: Array = kernels.load("fused").answer(
-        name,
-        A,
-        picked,
-        *part,
-        *shift,
-        np.ascontiguousarray(points),
-        kind,
-        U.key,
-        U.count,
-        mu / shift[1],
-        two_sided,
-        base,
-    )
+    sums: Array = kernels.load("fused").answer(name, A, picked, part, shift, points, U, mu, two_sided, base)
     return sums
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from zofw.core import Answer, Array, Batch, EvaluationError, Indices, Problem, Query, Stencil, Tile, blocks
-from zofw.differences import LARGEST, slopes
+from zofw.differences import LARGEST, slopes, within
 from zofw.problems.cancellation import watch_cancellation
 
 TILE_COMPONENTS = 8192
@@ -88,7 +88,7 @@ def tile_sums(problem: Problem, query: Query, tile: Tile) -> Sums:
         return reduce_table(query, tile, np.stack(tables))
     sums: Sums = problem.sums(query, tile)
     most = LARGEST * (tile.bottom - tile.top)
-    if not np.abs(sums.values).max() <= most:
+    if not within(sums.values, most):
         anchor, column = np.argwhere(~(np.abs(sums.values) <= most))[0]
         raise EvaluationError(
             f"The objective's sum over components {tile.top} to {tile.bottom - 1} of the batch is "

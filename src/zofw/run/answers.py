@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from zofw.core import Answer, Array, Query
-from zofw.differences import LARGEST, STEEPEST, slopes
+from zofw.differences import LARGEST, STEEPEST, slopes, within
 
 
 def check_answer(query: Query, told: Any) -> Answer:
@@ -45,7 +45,7 @@ def _perfect(told: Any, query: Query) -> bool:
     if not (isinstance(told, np.ndarray) and told.dtype == np.float64):
         return False
     bound = min(LARGEST, 0.5 * STEEPEST * query.radius) if query.count else LARGEST
-    return told.shape == (len(query.anchors), query.width) and bool(np.abs(told).max() <= bound)
+    return told.shape == (len(query.anchors), query.width) and within(told, bound)
 
 
 def _table(told: Any, shape: tuple[int, int], name: str, largest: float) -> Array:

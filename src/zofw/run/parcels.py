@@ -80,7 +80,7 @@ class Parcel:
             part = sheet.part(start)
             asked, own = sheet.shards.local(asked, part, [span.tile for span in spans])
             spans = [Span(tile) for tile in own]
-        table = np.array([(*dataclasses.astuple(s.tile), s.start, s.stop) for s in spans], dtype=np.int64)
+        table = np.array([(*s.tile, s.start, s.stop) for s in spans], dtype=np.int64)
         indices = asked.batch.indices
         if indices is not None and not asked.paired:
             top, bottom = int(table[:, 2].min()), int(table[:, 3].max())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zofw import kernels
 from zofw.algorithms import as_algorithm
 from zofw.arrays import to_numpy
 from zofw.core import Answer, Array, Batch, Indices, Info, OutOfBudget, Purpose, Query, Step, Task
@@ -124,6 +125,7 @@ class Session:
             objective,
             support,
             inside,
+            kernels.integers,
         )
         self.algorithm, self.reasons = as_algorithm(method, self.task)
         if all(limit is None for limit in limits.values()):
@@ -141,10 +143,8 @@ class Session:
             )
         self.entropy = entropy_of(rng)
         self.stream = Stream(self.entropy)
-        self.identity, self.serial = (
-            uuid.uuid4().hex,
-            0,
-        )  # of its journal, and the entries this state includes
+        self.identity = uuid.uuid4().hex  # of its journal
+        self.serial = 0  # entries of the journal that this state includes
         self.ledger: dict[str, int] = {purpose.value: 0 for purpose in Purpose} | {FAILED: 0}
         self.trace = Trace()
         self.nit = self.nlmo = 0
@@ -242,7 +242,7 @@ class Session:
         self._close()
 
     def _account(self, query: Query, answer: Answer) -> None:
-        self.ledger[query.purpose.value] += query.cost
+        self.ledger[query.purpose.line] += query.cost
         self.spent += query.cost
         self.number += 1
         self.answers.append(answer)
@@ -285,12 +285,12 @@ class Session:
 
     def _may_begin(self) -> bool:
         """Whether limits and budget allow another iteration; the cost of one is known by rehearsing it."""
-        max_iter, max_lmo, max_time = (self.limits[name] for name in ("max_iter", "max_lmo", "max_time"))
-        if max_iter is not None and self.nit >= max_iter:
+        limits = self.limits
+        if limits["max_iter"] is not None and self.nit >= limits["max_iter"]:
             self._stop(Status.MAX_ITER)
-        elif max_lmo is not None and self.nlmo >= max_lmo:
+        elif limits["max_lmo"] is not None and self.nlmo >= limits["max_lmo"]:
             self._stop(Status.MAX_LMO)
-        elif max_time is not None and self.seconds >= max_time:
+        elif limits["max_time"] is not None and self.seconds >= limits["max_time"]:
             self._stop(Status.MAX_TIME)
         elif self.task.budget is not None and (self.nit == 0 or self.remaining < NEAR_THE_END * self.dearest):
             least = self._rehearse()

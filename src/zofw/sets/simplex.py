@@ -42,7 +42,7 @@ class Simplex(Vertices):
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """The vertex a e_i of the least g_i."""
         g = gradient(self, g)
-        return Sparse(np.array([np.argmin(g)]), np.array([self.total]), g.size)
+        return Sparse.single(int(g.argmin()), self.total, g.size)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Whether x ≥ −tol·a and |Σ x − a| ≤ tol·a."""
