@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -189,14 +189,21 @@ class Sparse(_Steps):
         """The vertex with one entry, for an oracle that knows it to be finite and in its place; few vertices are made often."""
         return _single(index, value, dim)
 
+    @cached_property
+    def only(self) -> tuple[int, float] | None:
+        """Place and value of the entry of a vertex that has one."""
+        return (self.index.item(), self.value.item()) if self.index.size == 1 else None
+
     def dot(self, g: Array) -> float:
-        if self.index.size == 1:
-            return float(self.value[0] * g[self.index[0]])
+        if self.only is not None:
+            place, value = self.only
+            return float(value * g[place])
         return float(self.value @ g[self.index])
 
     def add_to(self, out: Array, weight: float) -> None:
-        if self.index.size == 1:
-            out[self.index[0]] += weight * self.value[0]
+        if self.only is not None:
+            place, value = self.only
+            out[place] += weight * value
         else:
             out[self.index] += weight * self.value
 

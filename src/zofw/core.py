@@ -159,7 +159,7 @@ class Tile(NamedTuple):
         return self.left == 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Query:
     """What an algorithm wants to know: the only thing that crosses the wall outward.
 
@@ -187,44 +187,55 @@ class Query:
 
     anchors: Array
     batch: Batch
-    directions: Directions | None = None
-    radius: float = 0.0
-    stencil: Stencil = Stencil.VALUE
-    purpose: Purpose = Purpose.ESTIMATE
-    variance: bool = False
-    paired: bool = False
+    directions: Directions | None
+    radius: float
+    stencil: Stencil
+    purpose: Purpose
+    variance: bool
+    paired: bool
     count: int = field(init=False, repr=False)
     width: int = field(init=False, repr=False)
     cost: int = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        anchors = np.asarray(self.anchors, dtype=float).view()
+    def __init__(
+        self,
+        anchors: Array,
+        batch: Batch,
+        directions: Directions | None = None,
+        radius: float = 0.0,
+        stencil: Stencil = Stencil.VALUE,
+        purpose: Purpose = Purpose.ESTIMATE,
+        variance: bool = False,
+        paired: bool = False,
+    ) -> None:
+        anchors = np.asarray(anchors, dtype=float).view()
         anchors = anchors if anchors.ndim == 2 else np.atleast_2d(anchors)
         anchors.setflags(write=False)
-        count = 0 if self.directions is None else self.directions.count
-        sides = count * (2 if self.stencil.two_sided else 1)
-        width = sides + ((count if self.paired else 1) if self.stencil.has_base else 0)
-        cost = len(anchors) * width * (1 if self.paired else len(self.batch))
-        vars(self).update(anchors=anchors, count=count, width=width, cost=cost)
-        if (self.directions is None) != (self.stencil is Stencil.VALUE):
+        (k, dim), size = anchors.shape, len(batch)
+        count = 0 if directions is None else directions.count
+        width = count * (2 if stencil.two_sided else 1) + (
+            (count if paired else 1) if stencil.has_base else 0
+        )
+        vars(self).update(
+            anchors=anchors, batch=batch, directions=directions, radius=radius, stencil=stencil, purpose=purpose,
+            variance=variance, paired=paired, count=count, width=width, cost=k * width * (1 if paired else size),
+        )  # fmt: skip
+        if (directions is None) != (stencil is Stencil.VALUE):
             raise ValueError(
-                f"A query with the {self.stencil.value} stencil and directions {self.directions!r}: "
+                f"A query with the {stencil.value} stencil and directions {directions!r}: "
                 "directions go with every stencil but VALUE, and with that one never."
             )
-        if self.directions is not None and not self.radius > 0:
-            raise ValueError(f"A query along directions needs a radius > 0; got {self.radius!r}.")
-        if self.directions is not None and self.directions.dim != anchors.shape[1]:
-            raise ValueError(
-                f"The anchors have dimension {anchors.shape[1]}, the directions {self.directions.dim}."
-            )
-        if self.paired and (self.variance or self.stencil in (Stencil.VALUE, Stencil.QUADRATIC)):
+        if directions is not None and not radius > 0:
+            raise ValueError(f"A query along directions needs a radius > 0; got {radius!r}.")
+        if directions is not None and directions.dim != dim:
+            raise ValueError(f"The anchors have dimension {dim}, the directions {directions.dim}.")
+        if paired and (variance or stencil in (Stencil.VALUE, Stencil.QUADRATIC)):
             raise ValueError(
                 "A paired query takes the CENTRAL or FORWARD stencil and has no variance over its batch."
             )
-        if self.paired and len(self.batch) != self.count:
+        if paired and size != count:
             raise ValueError(
-                f"A paired query needs one component per direction; got {len(self.batch)} components and "
-                f"{self.count} directions."
+                f"A paired query needs one component per direction; got {size} components and {count} directions."
             )
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 Schedule = Callable[[int], float]
 
@@ -55,6 +56,9 @@ class Stich:
         return self.first if t < self.start else 2.0 / (2.0 / self.first + t - self.start)
 
 
+_constant = lru_cache(maxsize=64)(Constant)
+
+
 def as_schedule(value: float | Schedule) -> Schedule:
     """A number stands for the constant schedule."""
-    return value if callable(value) else Constant(float(value))
+    return value if callable(value) else _constant(float(value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zofw.run.seeds import Stream
+from zofw.run.seeds import AHEAD, Stream
 
 WIDE = tuple(int(word) for word in np.random.default_rng(0).integers(1 << 32, size=9))
 
@@ -31,3 +31,11 @@ def test_two_runs_do_not_share_a_generator():
     assert np.array_equal(a.random(3), b.random(3))
     one.at(1)
     assert b.random() == Stream((1,)).at(0).random(4)[3]
+
+
+def test_iterations_may_come_in_any_order():
+    stream = Stream((3,))
+    order = [0, AHEAD - 1, AHEAD, 2 * AHEAD + 7, 1, (1 << 32) + 5, (1 << 32) - 1, 0]
+    for iteration in order:
+        sequence = np.random.SeedSequence(3, spawn_key=(iteration,))
+        assert stream.at(iteration).random() == np.random.Generator(np.random.Philox(sequence)).random()

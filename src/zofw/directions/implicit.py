@@ -99,7 +99,8 @@ class Implicit(Operator):
     def combine(self, c: Array) -> Array:
         if c[0] == 0.0 and not c.any():
             return np.zeros(self.dim)
-        return self.numbers(self.dim).combine(self.key, self.dim, self._scaled(c, 0, self.count))
+        scaled = c if self.law.of_kernels else self._scaled(c, 0, self.count)
+        return self.law.numbers(self.dim * self.count).combine(self.key, self.dim, scaled)
 
     def combine_rows(self, index: Indices, c: Array) -> Array:
         """(U c)[index], from these rows alone."""

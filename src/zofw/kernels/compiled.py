@@ -22,7 +22,6 @@ from zofw.kernels.tables import gather_rows, touched_rows
 from zofw.kernels.threads import THREADS_REPAY, spread
 from zofw.kernels.words import WORD_BITS
 
-U64 = np.uint64
 PIECE_ROWS = 1024  # rows of U in one piece of U c
 PIECE_ENTRIES = 1 << 16  # entries of U in one piece of a block
 PIECE_LINES = 32  # rows of Z in one piece of Z U
@@ -37,13 +36,12 @@ class Normals:
         rows = np.ascontiguousarray(rows, dtype=np.int64)
         out = np.empty((len(rows), right - left))
         size = max(1, PIECE_ENTRIES // max(1, right - left))
-        spread(partial(normal_rows, U64(key), rows, left, right, out), len(rows), size, 3 * out.size)
+        spread(partial(normal_rows, key, rows, left, right, out), len(rows), size, 3 * out.size)
         return out
 
     def combine(self, key: int, dim: int, c: Array) -> Array:
-        out, even = np.empty(dim), np.zeros(len(c) + len(c) % 2)
-        even[: len(c)] = c
-        spread(partial(normal_combine, U64(key), even, out), dim, PIECE_ROWS, 3 * dim * len(c))
+        out, even = np.empty(dim), np.ascontiguousarray(np.append(c, 0.0) if len(c) % 2 else c)
+        spread(partial(normal_combine, key, even, out), dim, PIECE_ROWS, 3 * dim * len(c))
         return out
 
     def project(self, key: int, g: Array, count: int) -> Array:
@@ -54,7 +52,7 @@ class Normals:
 
     def _project(self, key: int, g: Array, count: int, power: int) -> Array:
         parts = np.empty((-(-len(g) // TILE_ROWS), count))
-        spread(partial(normal_project, U64(key), g, power, parts), len(parts), 1, 3 * len(g) * count)
+        spread(partial(normal_project, key, g, power, parts), len(parts), 1, 3 * len(g) * count)
         return _in_order(parts)
 
     def product(self, key: int, Z: Rows, count: int) -> Array:
@@ -76,23 +74,23 @@ class Signs:
         rows = np.ascontiguousarray(rows, dtype=np.int64)
         out = np.empty((len(rows), right - left))
         size = max(1, PIECE_ENTRIES // max(1, right - left))
-        spread(partial(sign_rows, U64(key), rows, left, right, out), len(rows), size, out.size)
+        spread(partial(sign_rows, key, rows, left, right, out), len(rows), size, out.size)
         return out
 
     def combine(self, key: int, dim: int, c: Array) -> Array:
         out, work = np.empty(dim), dim * len(c) // 12
         if work < THREADS_REPAY:
-            sign_combine_at_once(U64(key), np.ascontiguousarray(c), out)
+            sign_combine_at_once(key, np.ascontiguousarray(c), out)
             return out
         tables = np.empty((-(-len(c) // WORD_BITS) * WORD_BYTES, BYTE_VALUES))
         byte_tables(np.ascontiguousarray(c), tables)
-        spread(partial(sign_combine, U64(key), tables, out), dim, PIECE_ROWS, work)
+        spread(partial(sign_combine, key, tables, out), dim, PIECE_ROWS, work)
         return out
 
     def project(self, key: int, g: Array, count: int) -> Array:
         parts = np.empty((-(-len(g) // TILE_ROWS), count))
         spread(
-            partial(sign_project, U64(key), np.ascontiguousarray(g), parts),
+            partial(sign_project, key, np.ascontiguousarray(g), parts),
             len(parts),
             1,
             len(g) * count // 8,
@@ -104,7 +102,7 @@ class Signs:
 
     def product(self, key: int, Z: Rows, count: int) -> Array:
         out = np.empty((Z.shape[0], count))
-        task = partial(sign_product, U64(key), Z.data, Z.indices, Z.starts, Z.ends, out)
+        task = partial(sign_product, key, Z.data, Z.indices, Z.starts, Z.ends, out)
         spread(task, Z.shape[0], PIECE_LINES, Z.nnz * count // 5)
         return out
 

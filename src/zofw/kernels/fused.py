@@ -38,6 +38,7 @@ KINDS: dict[str | None, int] = {"signs": SIGNS, "normals": NORMALS}
 CONSTANTS = {name: (place, LOSSES[name].reach, LOSSES[name].far) for place, name in enumerate(NAMES)}
 KEPT_ENTRIES = 1 << 15  # entries of all of U that are drawn once and kept
 KEPT_WORDS = 1 << 13  # words of all of U that are drawn once and kept
+FETCHED = 32  # entries at the beginning of a row that are asked for ahead
 COLUMNS = 32  # columns of U drawn at a time where rows stream past them
 PIECE_ROWS = 1024  # rows of U in one piece of a block
 COEFFICIENT_TABLES = types.Array(float64, 3, "C", readonly=True)
@@ -56,12 +57,15 @@ def row_bounds(indptr: Any, picked: Any, top: int, begins: Any, ends: Any, n: in
 
 @device
 def fetch_rows(data: Any, indices: Any, indptr: Any, picked: Any, top: int, last: int) -> None:
-    """Ask for both ends of the rows of the group that begins at ``top``: rows picked at random come from far away."""
+    """Ask for the beginnings of the rows of the group at ``top``: rows picked at random come from far away."""
     for i in range(top, min(top + LINES, last) if len(picked) else top):
         row = U64(picked[U64(i)])
-        for end in (U64(indptr[row]), U64(indptr[row + U64(1)]) - U64(1)):
-            fetch(data, end)
-            fetch(indices, end)
+        begin, end = U64(indptr[row]), U64(indptr[row + U64(1)])
+        for p in range(begin, min(end, begin + U64(FETCHED)), U64(8)):
+            fetch(data, p)
+            fetch(indices, p)
+        fetch(data, end - U64(1))
+        fetch(indices, end - U64(1))
 
 
 @device
@@ -243,9 +247,10 @@ def answer(
     U: Source, mu: float, two_sided: bool, base: bool,
 ) -> Array:  # fmt: skip
     """:func:`zofw.kernels.stencils.answer` for directions of a kind."""
-    (first, last), (offsets, unit), count, points = part, shift, U.count, np.ascontiguousarray(points)
-    sums = np.empty(((last - first + LINES - 1) // LINES, len(points), count * (1 + two_sided) + base))
-    if U.kind == "normals" and A.shape[1] * count > KEPT_ENTRIES:
+    (first, last), (offsets, unit), count, kind = part, shift, U.count, U.kind
+    rows, k, points = last - first, len(points), np.ascontiguousarray(points)
+    sums = np.empty(((rows + LINES - 1) // LINES, k, count * (1 + two_sided) + base))
+    if kind == "normals" and A.shape[1] * count > KEPT_ENTRIES:
         index = slice(first, last) if picked is None else picked[first:last]
         shifts = NO_OFFSETS if offsets is None else np.ascontiguousarray(offsets[index])
         by_columns(
@@ -255,11 +260,10 @@ def answer(
     else:
         task = partial(
             answer_groups, *CONSTANTS[name], A.data, A.indices, A.indptr, NONE if picked is None else picked, first, last,
-            NO_OFFSETS if offsets is None else offsets, unit, points, KINDS[U.kind], U64(U.key), mu / unit, two_sided, base,
-            sums,
+            NO_OFFSETS if offsets is None else offsets, unit, points, KINDS[kind], U.key, mu / unit, two_sided, base, sums,
         )  # fmt: skip
-        nonzeros = len(A.data) * (last - first) // A.shape[0]
-        added = spread(task, len(sums), 1, count * (nonzeros // 5 + (last - first) * len(points)))
+        nonzeros = len(A.data) * rows // A.shape[0]
+        added = spread(task, len(sums), 1, count * (nonzeros // 5 + rows * k))
     if added:
         return np.asarray(sums[0])
     out = np.empty(sums.shape[1:])
@@ -284,7 +288,7 @@ def by_columns(
         width = min(count - left, table.shape[1])
         if width < table.shape[1]:
             table[:, width:] = 0.0
-        draw = partial(normal_rows, U64(key), touched, left, left + width, table)
+        draw = partial(normal_rows, key, touched, left, left + width, table)
         spread(draw, len(touched), PIECE_ROWS, 3 * table.size)
         sums_of = partial(
             column_groups, *CONSTANTS[name], *model, where, table, t, c, mu, two_sided, base, count, left, sums,

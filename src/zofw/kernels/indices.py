@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.core.types import uint64, void
+from numba.core.types import int64, void
 from numba.extending import intrinsic
 
 from zofw.core import Indices
@@ -33,32 +33,32 @@ def _next_word(typing: Any, function: Any, state: Any) -> Any:
         drawn = builder.call(builder.inttoptr(arguments[0], form.as_pointer()), [arguments[1]])
         return builder.zext(drawn, ir.IntType(64))
 
-    return types.uint64(types.uint64, types.uint64), emit
+    return types.uint64(types.int64, types.int64), emit
 
 
 next_word: Callable[[Any, Any], Any] = intrinsic(_next_word)
 
 
-@kernel(void(uint64, uint64, uint64, OUT_LONGS))
-def fill(function: Any, state: Any, n: Any, out: Any) -> None:
+@kernel(void(int64, int64, int64, OUT_LONGS))
+def fill(function: int, state: int, n: int, out: Any) -> None:
     """Indices below n < 2³²: the upper half of n times a word, words whose lower half is below 2³² mod n set aside."""
-    threshold = (U64(1) << U64(32)) % n
+    times, threshold = U64(n), (U64(1) << U64(32)) % U64(n)
     for i in range(len(out)):
-        product = next_word(function, state) * n
+        product = next_word(function, state) * times
         while product & LOWER < threshold:
-            product = next_word(function, state) * n
+            product = next_word(function, state) * times
         out[i] = product >> U64(32)
 
 
 @lru_cache(maxsize=16)
-def addresses(bits: np.random.BitGenerator) -> tuple[Any, Any]:
+def addresses(bits: np.random.BitGenerator) -> tuple[int, int]:
     """Of the C function that draws 32 bits, and of the state it draws them from."""
     interface = bits.ctypes
-    return U64(ctypes.cast(interface.next_uint32, ctypes.c_void_p).value or 0), U64(interface.state_address)
+    return ctypes.cast(interface.next_uint32, ctypes.c_void_p).value or 0, interface.state_address
 
 
 def integers(rng: np.random.Generator, n: int, size: int) -> Indices:
     """``rng.integers(n, size=size)`` for 1 < n < 2³²."""
     out = np.empty(size, dtype=np.int64)
-    fill(*addresses(rng.bit_generator), U64(n), out)
+    fill(*addresses(rng.bit_generator), n, out)
     return out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -32,11 +31,13 @@ def watch_cancellation(problem: Any, query: Query, answer: Answer) -> None:
     for the noise of the values, are its own affair.
     """
     mu = query.radius
-    remembers = isinstance(problem, Hashable) and hasattr(problem, "__weakref__")
-    if (remembers and mu > 0.5 * _smallest.get(problem, np.inf)) or _written_out(query):
-        return
-    if remembers:
+    try:
+        if mu > 0.5 * _smallest.get(problem, np.inf) or _written_out(query):
+            return
         _smallest[problem] = mu
+    except TypeError:  # a problem that cannot be remembered is looked at every time
+        if _written_out(query):
+            return
     eps = float(np.finfo(getattr(problem, "dtype", np.float64)).eps)
     if mu >= np.sqrt(eps) * max(1.0, float(np.abs(query.anchors).max())):
         return

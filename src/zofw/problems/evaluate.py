@@ -6,8 +6,7 @@ that is why a run gives the same bits wherever its queries are answered.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,8 +18,7 @@ TILE_COMPONENTS = 8192
 TILE_VALUES = 1 << 22  # numbers in one table of values, or in one array of points: 32 MB
 
 
-@dataclass(frozen=True, eq=False)
-class Sums:
+class Sums(NamedTuple):
     """One tile's share: sums over its components, (k, values), and centred sums of squares of slopes, (k, columns)."""
 
     values: Array
@@ -140,10 +138,10 @@ def reduce_table(query: Query, tile: Tile, table: Array) -> Sums:
 
 def assemble(query: Query, parts: list[Tile], sums: list[Sums]) -> Answer:
     """Add the tiles in their own order, whatever the order in which they came."""
-    k, size = len(query.anchors), 1 if query.paired else len(query.batch)
+    size = 1.0 if query.paired else float(len(query.batch))
     if len(parts) == 1 and not query.variance:
         return Answer(sums[0].values / size)
-    totals = np.zeros((k, query.width))
+    totals = np.zeros((len(query.anchors), query.width))
     for tile, part in zip(parts, sums, strict=True):
         totals[:, query.tile_columns(tile)] += part.values
     answer = Answer(totals / size)

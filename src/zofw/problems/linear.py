@@ -49,7 +49,7 @@ class LinearModel(ABC):
         """φ′(t), elementwise."""
 
     def __repr__(self) -> str:
-        entries = f", nnz={self.matrix.nnz}" if sp.issparse(self.matrix) else ""
+        entries = f", nnz={self.matrix.nnz}" if self.sparse else ""
         return f"{type(self).__name__}(n={self.n}, dim={self.dim}{entries})"
 
     @property
@@ -73,6 +73,11 @@ class LinearModel(ABC):
         return np.asarray(self.matrix.T @ self.slope(t)) / self.n
 
     @cached_property
+    def sparse(self) -> bool:
+        """Whether A is a sparse array."""
+        return bool(sp.issparse(self.matrix))
+
+    @cached_property
     def L(self) -> float:
         """Smoothness of the mean: max|φ″|·σ₁(A)²/n, attained if all t_i can be at the maximum of |φ″| together."""
         return self.curvature * _largest_singular_value(self.matrix) ** 2 / self.n
@@ -80,12 +85,12 @@ class LinearModel(ABC):
     @cached_property
     def L_hat(self) -> float:
         """Smoothness of every component: max|φ″|·max‖a_i‖²."""
-        squares = self.matrix.multiply(self.matrix) if sp.issparse(self.matrix) else self.matrix**2
+        squares = self.matrix.multiply(self.matrix) if self.sparse else self.matrix**2
         return self.curvature * float(np.max(squares.sum(axis=1)))
 
     def support(self, batch: Batch) -> Indices:
         """The coordinates that the components of a batch depend on, increasing."""
-        if not sp.issparse(self.matrix):
+        if not self.sparse:
             return np.arange(self.dim, dtype=np.int64)
         seen = np.zeros(self.dim, dtype=bool)
         seen[self._select(batch, 0, len(batch))[0].columns()] = True
@@ -101,7 +106,7 @@ class LinearModel(ABC):
         A tile draws the entries of implicit directions anew, so that many rows should share them.
         """
         sides = 2 if query.stencil.two_sided else 1
-        if sp.issparse(self.matrix) and _summed(query):
+        if self.sparse and _summed(query):
             return stencils.LINES * TILE_VALUES // (sides * query.count * len(query.anchors))
         along = self._nonzeros if self._sparse_along(query.directions) else query.count
         return TILE_VALUES // max(1, sides * along)
@@ -109,7 +114,7 @@ class LinearModel(ABC):
     @property
     def tall(self) -> int:
         """How many times the usual rows a tile may have."""
-        return TALL if sp.issparse(self.matrix) else 1
+        return TALL if self.sparse else 1
 
     def sums(self, query: Query, tile: Tile) -> Sums:
         at_once = self._at_once(query, tile)
@@ -142,7 +147,7 @@ class LinearModel(ABC):
     def _at_once(self, query: Query, tile: Tile) -> Array | None:
         """The sums of all points of a tile, (k, values), by the one kernel that does everything; None where it does not."""
         U = query.directions
-        if not isinstance(U, Implicit) or self.formula is None or not sp.issparse(self.matrix):
+        if not isinstance(U, Implicit) or self.formula is None or not self.sparse:
             return None
         if query.variance or query.paired or tile.right - tile.left < U.count:
             return None
@@ -211,7 +216,7 @@ class LinearModel(ABC):
         return Sums(np.concatenate(values)[None], squares)
 
     def _sparse_along(self, directions: Directions | None) -> bool:
-        return isinstance(directions, Coordinates) and sp.issparse(self.matrix)
+        return isinstance(directions, Coordinates) and self.sparse
 
     @cached_property
     def _nonzeros(self) -> int:
@@ -225,7 +230,7 @@ class LinearModel(ABC):
     def _select(self, batch: Batch, top: int, bottom: int) -> tuple[Any, Array | None]:
         """Rows and offsets at positions top, …, bottom − 1 of a batch; sparse rows without a copy."""
         index = slice(top, bottom) if batch.indices is None else batch.indices[top:bottom]
-        rows = Rows.of(self.matrix, index) if sp.issparse(self.matrix) else self.matrix[index]
+        rows = Rows.of(self.matrix, index) if self.sparse else self.matrix[index]
         return rows, None if self.offsets is None else self.offsets[index]
 
 

@@ -46,11 +46,11 @@ class L1Ball(Ball):
         """The vertex ∓r e_i of the greatest |g_i|."""
         g = point(self, g)
         highest, lowest = int(g.argmax()), int(g.argmin())
-        up, down = float(g[highest]), -float(g[lowest])
+        up, down = g.item(highest), -g.item(lowest)
         if not (isfinite(up) and isfinite(down)):  # NaN is found by both; this ends in a sentence
             gradient(self, g)
         i = min(highest, lowest) if up == down else highest if up > down else lowest
-        return Sparse.single(i, -self.radius if g[i] >= 0 else self.radius, g.size)
+        return Sparse.single(i, -self.radius if g.item(i) >= 0 else self.radius, g.size)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Whether ‖x‖₁ ≤ r (1 + tol)."""
