@@ -45,6 +45,8 @@ def growth(*, quick):
 def threads(name, law, refresh, *, quick):
     """One thread against two: the ratio of their times, and whether their iterates are the same bits.
 
+    Differences come ten in a row, as in a run: a thread that has slept takes as long to wake as one of them.
+
     ``machine`` is the same ratio for the bare generator in the same rounds: what two threads can gain here and now, with
     whatever else the machine is doing.
     """
@@ -55,7 +57,7 @@ def threads(name, law, refresh, *, quick):
     for _ in range(rounds + 1):
         for count, run in runs.items():
             os.environ["ZOFW_THREADS"] = str(count)
-            spent[count].append(seconds(run, 1)[0])
+            spent[count].append(seconds(run, 1 if refresh else 10)[0])
             alone[count].append(seconds(bare_pieces, 1)[0])
             time.sleep(PAUSE)
     del os.environ["ZOFW_THREADS"]

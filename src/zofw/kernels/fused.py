@@ -28,7 +28,7 @@ from zofw.kernels.jit import INTS, LONGS, OUT_TABLE, REALS, TABLE, as_bits, devi
 from zofw.kernels.normals import normal_rows
 from zofw.kernels.rows import Rows
 from zofw.kernels.signs import sign_table, signed
-from zofw.kernels.stencils import LINES, LOSSES, STRIP, Source
+from zofw.kernels.stencils import LINES, LOSSES, Source
 from zofw.kernels.tables import gather, touched_rows
 from zofw.kernels.threads import spread
 from zofw.kernels.words import WORD_BITS
@@ -40,7 +40,6 @@ KEPT_ENTRIES = 1 << 15  # entries of all of U that are drawn once and kept
 KEPT_WORDS = 1 << 13  # words of all of U that are drawn once and kept
 FETCHED = 32  # entries at the beginning of a row that are asked for ahead
 COLUMNS = 32  # columns of U drawn at a time where rows stream past them
-PIECE_ROWS = 1024  # rows of U in one piece of a block
 COEFFICIENT_TABLES = types.Array(float64, 3, "C", readonly=True)
 NONE = np.empty(0, dtype=np.int64)
 NO_OFFSETS = np.empty(0)
@@ -219,27 +218,32 @@ def prepare_groups(
 
 
 def _columns(index: Any) -> Any:
-    model = (REALS, index, index, index, LONGS, TABLE, TABLE, COEFFICIENT_TABLES)
+    model = (REALS, index, index, index, LONGS, LONGS, TABLE, COEFFICIENT_TABLES)
     return void(
-        int64, float64, float64, *model, float64, boolean, boolean, int64, int64, GROUPS, int64, int64
+        int64, float64, float64, *model, uint64, int64, float64, boolean, boolean, GROUPS, int64, int64
     )
 
 
 @kernel(_columns(INTS), _columns(LONGS))
-def column_groups(
-    loss: int, reach: float, far: float, data: Any, indices: Any, starts: Any, ends: Any, where: Any, table: Any, t: Any,
-    c: Any, mu: float, two_sided: Any, base: Any, count: int, left: int, sums: Any, start: int, stop: int,
+def column_blocks(
+    loss: int, reach: float, far: float, data: Any, indices: Any, starts: Any, ends: Any, where: Any, touched: Any, t: Any,
+    c: Any, key: Any, count: int, mu: float, two_sided: Any, base: Any, sums: Any, start: int, stop: int,
 ) -> None:  # fmt: skip
-    """Groups start, …, stop − 1 of the sums along columns left, left + 1, …, whose touched entries are in the table."""
-    k, sides, wide = sums.shape[1], 2 if two_sided else 1, table.shape[1]
-    along, values, totals = np.empty((LINES, wide)), np.empty(2 * wide), np.empty((k, sides * wide))
-    for g in range(start, stop):
-        top = g * LINES
-        n = min(LINES, len(starts) - top)
-        gather(data, indices, starts, ends, top, n, where, table, along, 0, 0)
-        totals[:] = 0.0
-        add_group(loss, reach, far, t[g], c[g], along, n, mu, two_sided, values, totals)
-        keep_group(totals, c[g], n, count, left, sides, base, sums, g)
+    """Blocks start, …, stop − 1 of 32 columns: the touched entries of each are drawn once, and all rows stream past them."""
+    k, sides, wide = sums.shape[1], 2 if two_sided else 1, min(COLUMNS, (count + QUAD - 1) // QUAD * QUAD)
+    table, along = np.empty((len(touched), wide)), np.empty((LINES, wide))
+    values, totals = np.empty(2 * wide), np.empty((k, sides * wide))
+    for left in range(start * wide, min(count, stop * wide), wide):
+        width = min(count - left, wide)
+        table[:, width:] = 0.0
+        normal_rows(key, touched, left, left + width, table, 0, len(touched))
+        for g in range(len(sums)):
+            top = g * LINES
+            n = min(LINES, len(starts) - top)
+            gather(data, indices, starts, ends, top, n, where, table, along, 0, 0)
+            totals[:] = 0.0
+            add_group(loss, reach, far, t[g], c[g], along, n, mu, two_sided, values, totals)
+            keep_group(totals, c[g], n, count, left, sides, base and left == 0, sums, g)
 
 
 def answer(
@@ -275,7 +279,7 @@ def by_columns(
     name: str, rows: Rows, shifts: Array, unit: float, points: Array, key: int, count: int, mu: float, two_sided: bool,
     base: bool, sums: Array,
 ) -> None:  # fmt: skip
-    """The groups' sums for normal entries: each block of columns of U is drawn once, and all rows stream past it."""
+    """The groups' sums for normal entries, many columns of U at a time."""
     k = len(points)
     model = (rows.data, rows.indices, rows.starts, rows.ends)
     t, c = np.empty((len(sums), k * LINES)), np.empty((len(sums), COEFFICIENTS, k * LINES))
@@ -283,14 +287,7 @@ def by_columns(
     spread(task, len(sums), 1, k * (rows.nnz + 8 * len(rows.starts)))
     where = np.empty(rows.shape[1], dtype=np.int64)
     touched = touched_rows(rows.indices, rows.starts, rows.ends, where)
-    table = np.empty((len(touched), min(COLUMNS, -(-count // STRIP) * STRIP)))
-    for left in range(0, count, table.shape[1]):
-        width = min(count - left, table.shape[1])
-        if width < table.shape[1]:
-            table[:, width:] = 0.0
-        draw = partial(normal_rows, key, touched, left, left + width, table)
-        spread(draw, len(touched), PIECE_ROWS, 3 * table.size)
-        sums_of = partial(
-            column_groups, *CONSTANTS[name], *model, where, table, t, c, mu, two_sided, base, count, left, sums,
-        )  # fmt: skip
-        spread(sums_of, len(sums), 1, rows.nnz * width // 2)
+    task = partial(
+        column_blocks, *CONSTANTS[name], *model, where, touched, t, c, key, count, mu, two_sided, base, sums
+    )
+    spread(task, -(-count // COLUMNS), 1, count * (3 * len(touched) + rows.nnz // 2))
