@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 
 import numpy as np
 import scipy.sparse as sp
 
 import zofw
-from benchmarks.cases import Ours, dvr, samples
-from benchmarks.measure import PAUSE, quartiles, seconds
+from benchmarks.cases import Ours, dvr
+from benchmarks.measure import quartiles, seconds
 from zofw.kernels import generator, jit
 from zofw.kernels.threads import spread
 from zofw.problems import Logistic
@@ -42,24 +41,20 @@ def growth(*, quick):
     return {"rows": rows, "exponent": exponent, "steepest": steepest, "steepest_cpu": steepest_cpu}
 
 
-def threads(name, law, refresh, *, quick):
+def threads(problem, method, *, rounds, repeat):
     """One thread against two: the ratio of their times, and whether their iterates are the same bits.
 
-    Differences come ten in a row, as in a run: a thread that has slept takes as long to wake as one of them.
-
-    ``machine`` is the same ratio for the bare generator in the same rounds: what two threads can gain here and now, with
-    whatever else the machine is doing.
+    ``repeat`` iterations come in a row and nobody sleeps between, as in a run: a thread that has slept takes longer to wake than a
+    short iteration to finish. ``machine`` is the same ratio for the bare generator in the same rounds: what two threads can gain
+    here and now, with whatever else the machine is doing.
     """
-    problem = Logistic(*samples(name))
-    runs = {count: Ours(problem, dvr(400, law, refresh)) for count in (1, 2)}
+    runs = {count: Ours(problem, method) for count in (1, 2)}
     spent, alone = {1: [], 2: []}, {1: [], 2: []}
-    rounds = (3 if quick else 9) if not refresh else 3
     for _ in range(rounds + 1):
         for count, run in runs.items():
             os.environ["ZOFW_THREADS"] = str(count)
-            spent[count].append(seconds(run, 1 if refresh else 10)[0])
+            spent[count].append(seconds(run, repeat)[0])
             alone[count].append(seconds(bare_pieces, 1)[0])
-            time.sleep(PAUSE)
     del os.environ["ZOFW_THREADS"]
     ratio, machine = (np.array(side[1][1:]) / np.array(side[2][1:]) for side in (spent, alone))
     same = np.array_equal(runs[1].session.x, runs[2].session.x) and np.array_equal(

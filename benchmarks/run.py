@@ -8,8 +8,9 @@ import os
 import sys
 
 import zofw
-from benchmarks.cases import CASES
+from benchmarks.cases import CASES, dvr, samples
 from benchmarks.measure import peak_in_child, peak_memory, take_turns
+from zofw.problems import Logistic
 
 
 def measure(case, *, quick):
@@ -50,19 +51,28 @@ def measure_limits(quick, *, show):
     """Growth, threads, and the machine's limits."""
     from benchmarks import limits
 
+    def rcv1():
+        return Logistic(*samples("rcv1-subsets"))
+
+    def million():
+        return limits.random_problem(1_000_000)
+
     found = {
         "machine": limits.machine(),
         "growth": limits.growth(quick=quick),
         "threads": {},
     }
     large = {
-        "rcv1 difference, Rademacher": (zofw.Rademacher(), False),
-        "rcv1 difference, Gaussian": (zofw.Gaussian(), False),
-        "rcv1 refresh, Rademacher": (zofw.Rademacher(), True),
+        "rcv1 difference, Rademacher": (rcv1, dvr(400, zofw.Rademacher(), False), 20),
+        "rcv1 difference, Gaussian": (rcv1, dvr(400, zofw.Gaussian(), False), 3),
+        "rcv1 refresh, Rademacher": (rcv1, dvr(400, zofw.Rademacher(), True), 1),
+        "d = 10⁶ difference, Rademacher": (million, dvr(400, zofw.Rademacher(), False), 1),
     }
-    for name, (law, refresh) in large.items():
+    for name, (problem, method, repeat) in large.items():
         try:
-            found["threads"][name] = limits.threads("rcv1-subsets", law, refresh, quick=quick)
+            found["threads"][name] = limits.threads(
+                problem(), method, rounds=3 if quick else 9, repeat=repeat
+            )
         except zofw.data.DataError as error:
             found["threads"][name] = {"skipped": str(error)}
     try:

@@ -5,14 +5,12 @@ Every rule takes the directions U, the slopes c = Uᵀ∇F + O(μ) along them an
 
 from __future__ import annotations
 
-import numpy as np
-
 from zofw.core import Array, Directions, Law
 
 
 def _plus(g: Array | None, v: Array, scale: float) -> Array:
     """g + s·v with one new array: in a large dimension another one costs as much as the sum."""
-    out: Array = np.multiply(v, scale, dtype=float)
+    out: Array = v * scale
     if g is not None:
         out += g
     return out

@@ -42,10 +42,13 @@ def _check_slopes(query: Query, values: Array) -> None:
 
 def _perfect(told: Any, query: Query) -> bool:
     """Whether there is nothing to say about a table of values, nor to convert, nor to fear of its slopes."""
-    if not (isinstance(told, np.ndarray) and told.dtype == np.float64):
-        return False
-    bound = min(LARGEST, 0.5 * STEEPEST * query.radius) if query.count else LARGEST
-    return told.shape == (len(query.anchors), query.width) and within(told, bound)
+    return (
+        isinstance(told, np.ndarray)
+        and told.dtype == np.float64
+        and told.shape == (len(query.anchors), query.width)
+        and (query.count == 0 or query.radius >= 2.0 * LARGEST / STEEPEST)
+        and within(told, LARGEST)
+    )
 
 
 def _table(told: Any, shape: tuple[int, int], name: str, largest: float) -> Array:
