@@ -31,14 +31,14 @@ def refine(g: Array, U: Directions, c: Array, step: float) -> Array:
     return _plus(g, U @ (c - U.T @ g), step)
 
 
-def spider(g: Array, U: Directions, c_new: Array, c_old: Array, scale: float) -> Array:
-    """g + s U(c_new − c_old): the difference of two estimates with the same directions and batch."""
-    return _plus(g, U @ (c_new - c_old), scale)
+def spider(g: Array, U: Directions, c: Array, scale: float) -> Array:
+    """g + s U(c_0 − c_1): the difference of two estimates with the same directions and batch, at the new point and the old."""
+    return _plus(g, U @ (c[0] - c[1]), scale)
 
 
-def storm(g: Array, U: Directions, c_new: Array, c_old: Array, scale: float, rho: float) -> Array:
-    """ĝ_new + (1 − ρ)(g − ĝ_old), both estimates with the same directions and batch."""
-    return _plus((1.0 - rho) * g, U @ (c_new - (1.0 - rho) * c_old), scale)
+def storm(g: Array, U: Directions, c: Array, scale: float, rho: float) -> Array:
+    """ĝ_0 + (1 − ρ)(g − ĝ_1), estimates at the new point and the old with the same directions and batch."""
+    return _plus((1.0 - rho) * g, U @ (c[0] - (1.0 - rho) * c[1]), scale)
 
 
 def average(g: Array, estimate: Array, rho: float) -> Array:

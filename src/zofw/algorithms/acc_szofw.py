@@ -180,8 +180,8 @@ class AccSZOFW:
             S = task.sample(rng, self.batch_size)
             points = np.stack([z, state.before])
             U, scale, query = ask(self.estimator, points, S, mu, rng, Purpose.ESTIMATE)
-            new, old = slopes(query, (yield query))
-            v = spider(v, U, new, old, scale)
+            c = slopes(query, (yield query))
+            v = spider(v, U, c, scale)
         w = task.lmo(v)
         x_next, z_next = momentum(w, x, z, eta, t)
         return self.State(t + 1, z_next, x_next, z, v), {"gap": gap(v, z, w), "gamma": eta}

@@ -103,7 +103,7 @@ class AccSZOFWStar:
         S = task.sample(rng, self.batch_size)
         U, scale, query = ask(self.estimator, points, S, mu, rng, Purpose.ESTIMATE)
         c = slopes(query, (yield query))
-        v = fresh(U, c[0], scale) if v is None else storm(v, U, c[0], c[1], scale, rho)
+        v = fresh(U, c[0], scale) if v is None else storm(v, U, c, scale, rho)
         w = task.lmo(v)
         x_next, z_next = momentum(w, x, z, eta, t)
         return AccSZOFW.State(t + 1, z_next, x_next, z, v), {"gap": gap(v, z, w), "gamma": eta}

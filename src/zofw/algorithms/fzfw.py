@@ -111,5 +111,5 @@ def coordinate_spider(
         return np.asarray(slopes(query, (yield query))[0])
     S = task.sample(rng, batch_size)
     query = Query(np.stack([state.x, state.before]), S, U, mu, Stencil.CENTRAL)
-    new, old = slopes(query, (yield query))
-    return spider(state.g, U, new, old, 1.0)
+    c = slopes(query, (yield query))
+    return spider(state.g, U, c, 1.0)

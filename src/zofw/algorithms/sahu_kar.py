@@ -98,8 +98,8 @@ class SahuKar:
             Z = self.law.draw(rng, d, m)
             anchors = np.stack([x, state.before])
             query = Query(anchors, task.sample(rng, m), Z, eta, Stencil.FORWARD, paired=True)
-            new, old = slopes(query, (yield query))
-            g = spider(state.g, Z, new, old, self.law.scale(d, m))
+            c = slopes(query, (yield query))
+            g = spider(state.g, Z, c, self.law.scale(d, m))
         s = task.lmo(g)
         return FZFW.State(t + 1, s.move(x, gamma), x, g), {"gap": gap(g, x, s), "gamma": gamma}
 

@@ -130,7 +130,7 @@ class ZOSVRG:
         else:
             snapshot, g = state.snapshot, state.g
             query = Query(np.stack([x, snapshot]), task.sample(rng, self.batch_size), U, mu, self.stencil)
-            new, old = slopes(query, (yield query))
-            v = spider(g, U, new, old, scale)
+            c = slopes(query, (yield query))
+            v = spider(g, U, c, scale)
         x, info = projected_step(task, x, v, eta)
         return self.State(t + 1, x, snapshot, g), info

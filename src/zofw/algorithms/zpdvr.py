@@ -111,7 +111,7 @@ class ZPDVR:
             g = g_w = refine(h, U_w, slopes(query, (yield query))[0], scale)
         else:
             query = Query(np.stack([x, w]), task.sample(rng, self.batch_size), U_x, mu, self.stencil)
-            new, old = slopes(query, (yield query))
-            g = spider(g_w, U_x, new, old, scale)
+            c = slopes(query, (yield query))
+            g = spider(g_w, U_x, c, scale)
         x, info = projected_step(task, x, g, eta)
         return self.State(t + 1, x, w, h, g_w), {**info, "refresh": float(refresh)}

@@ -191,8 +191,8 @@ class ZSFWDVR:
         else:
             S = task.sample(rng, self.batch_size)
             query = Query(np.array([x, state.before]), S, U, mu, self.stencil)
-            new, old = slopes(query, (yield query))
-            g = spider(state.g, task.given(U, S), new, old, self.law.scale(d, b))
+            c = slopes(query, (yield query))
+            g = spider(state.g, task.given(U, S), c, self.law.scale(d, b))
         s = task.lmo(g)
         return self.State(t + 1, s.move(x, gamma), x, g), {
             "gap": gap(g, x, s),
