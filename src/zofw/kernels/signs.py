@@ -8,29 +8,33 @@ import numpy as np
 from numba.core.types import int64, uint64, void
 
 from zofw.kernels import packs
-from zofw.kernels.generator import GOLDEN, U64, halve, lane_streams, lane_words, mix, stream
+from zofw.kernels.generator import GOLDEN, U64, halve, mix, stream
 from zofw.kernels.jit import INTS, LONGS, OUT, OUT_TABLE, REALS, TABLE, as_bits, as_float, device, kernel
 from zofw.kernels.packs import put
 from zofw.kernels.plain import BYTE_BITS, BYTE_VALUES, LANES, TILE_ROWS, WORD_BYTES
 from zofw.kernels.words import WORD_BITS
 
 SIGN = U64(1 << 63)
+SHARING = 512  # rows that meet the tables of one word together: they and the tables lie in the nearest cache
 QUAD, NIBBLE_VALUES = 4, 16
 at, _ = packs.of_size(QUAD)
 
 
 @kernel(void(uint64, TABLE, OUT, int64, int64))
 def sign_combine(key: Any, tables: Any, out: Any, start: int, stop: int) -> None:
-    """out[start:stop] = (U c)[start:stop] from the 256 sums of every byte."""
-    streams, drawn, total = np.empty(LANES, np.uint64), np.empty(LANES, np.uint64), np.empty(LANES)
+    """out[start:stop] = (U c)[start:stop] from the 256 sums of every byte; many rows share the tables of a word."""
+    streams, drawn, total = np.empty(SHARING, np.uint64), np.empty(SHARING, np.uint64), np.empty(SHARING)
     byte = U64(BYTE_VALUES - 1)
-    for top in range(start, stop, LANES):
-        lane_streams(key, top, streams)
-        total[:] = 0.0
+    for top in range(start, stop, SHARING):
+        n = min(SHARING, stop - top)
+        for r in range(n):
+            streams[r] = stream(key, top + r)
+            total[r] = 0.0
         for w in range(len(tables) // WORD_BYTES):
-            lane_words(streams, w, drawn)
-            k = w * WORD_BYTES
-            for r in range(LANES):
+            k, step = w * WORD_BYTES, U64(w + 1) * GOLDEN
+            for r in range(n):
+                drawn[r] = mix(streams[r] + step)
+            for r in range(n):
                 z = drawn[r]
                 total[r] += (
                     (tables[k, z & byte] + tables[k + 1, (z >> U64(8)) & byte])
@@ -39,7 +43,7 @@ def sign_combine(key: Any, tables: Any, out: Any, start: int, stop: int) -> None
                     (tables[k + 4, (z >> U64(32)) & byte] + tables[k + 5, (z >> U64(40)) & byte])
                     + (tables[k + 6, (z >> U64(48)) & byte] + tables[k + 7, z >> U64(56)])
                 )
-        for r in range(min(LANES, stop - top)):
+        for r in range(n):
             out[top + r] = total[r]
 
 
