@@ -13,6 +13,7 @@ from numba.core import types
 from numba.core.types import boolean, float64, int64, uint64, void
 
 from zofw.core import Array, Indices
+from zofw.kernels import packs
 from zofw.kernels.compiled_stencils import (
     COEFFICIENTS,
     GROUPS,
@@ -24,10 +25,11 @@ from zofw.kernels.compiled_stencils import (
     keep_group,
 )
 from zofw.kernels.generator import GOLDEN, U64, mix, stream
-from zofw.kernels.jit import INTS, LONGS, OUT_TABLE, REALS, TABLE, as_bits, device, fetch, kernel
+from zofw.kernels.jit import INTS, LONGS, OUT_TABLE, REALS, TABLE, device, fetch, kernel
 from zofw.kernels.normals import normal_rows
+from zofw.kernels.packs import SIGN_BITS, put, signs
 from zofw.kernels.rows import Rows
-from zofw.kernels.signs import sign_table, signed
+from zofw.kernels.signs import sign_table
 from zofw.kernels.stencils import LINES, LOSSES, Source
 from zofw.kernels.tables import gather, touched_rows
 from zofw.kernels.threads import spread
@@ -37,12 +39,12 @@ SIGNS, NORMALS = 0, 1
 KINDS: dict[str | None, int] = {"signs": SIGNS, "normals": NORMALS}
 CONSTANTS = {name: (place, LOSSES[name].reach, LOSSES[name].far) for place, name in enumerate(NAMES)}
 KEPT_ENTRIES = 1 << 15  # entries of all of U that are drawn once and kept
-KEPT_WORDS = 1 << 13  # words of all of U that are drawn once and kept
 FETCHED = 32  # entries at the beginning of a row that are asked for ahead
 COLUMNS = 32  # columns of U drawn at a time where rows stream past them
 COEFFICIENT_TABLES = types.Array(float64, 3, "C", readonly=True)
 NONE = np.empty(0, dtype=np.int64)
 NO_OFFSETS = np.empty(0)
+_, each = packs.of_size(SIGN_BITS)
 
 
 @device
@@ -93,41 +95,24 @@ def shift_margins(t: Any, shifts: Any, unit: float, n: int) -> None:
 
 
 @device
-def word(key: Any, kept: Any, row: Any, w: int) -> Any:
-    """Word w of a row, complemented; from the table where there is one."""
-    if kept.shape[0]:
-        return kept[row, w]
-    return ~mix(stream(key, row) + U64(w + 1) * GOLDEN)
-
-
-@device
 def group_signs(
-    key: Any, kept: Any, data: Any, indices: Any, begins: Any, ends: Any, n: int, total: Any, along: Any
+    key: Any, data: Any, indices: Any, begins: Any, ends: Any, n: int, words: Any, along: Any
 ) -> None:
-    """along[i] = z_iᵀU for random signs, four non-zeros to a pass, in their order."""
+    """along[i] = z_iᵀU for random signs, non-zeros in their order, half a word of columns at a time."""
+    wide = U64(along.shape[1])
     for i in range(n):
-        for left in range(0, along.shape[1], WORD_BITS):
-            w, width = left // WORD_BITS, min(WORD_BITS, along.shape[1] - left)
-            for j in range(width):
-                total[j] = 0.0
-            p, last = begins[i], ends[i]
-            while p + U64(4) <= last:
-                q, r, s = p + U64(1), p + U64(2), p + U64(3)
-                z0, z1, z2, z3 = as_bits(data[p]), as_bits(data[q]), as_bits(data[r]), as_bits(data[s])
-                f0, f1 = word(key, kept, U64(indices[p]), w), word(key, kept, U64(indices[q]), w)
-                f2, f3 = word(key, kept, U64(indices[r]), w), word(key, kept, U64(indices[s]), w)
-                for j in range(width):
-                    total[j] = (
-                        ((total[j] + signed(z0, f0, j)) + signed(z1, f1, j)) + signed(z2, f2, j)
-                    ) + signed(z3, f3, j)
-                p += U64(4)
-            while p < last:
-                z0, f0 = as_bits(data[p]), word(key, kept, U64(indices[p]), w)
-                for j in range(width):
-                    total[j] += signed(z0, f0, j)
-                p += U64(1)
-            for j in range(width):
-                along[i, left + j] = total[j]
+        begin, end = begins[i], ends[i]
+        for p in range(begin, end):
+            words[0, p - begin] = stream(key, U64(indices[p]))
+        for left in range(U64(0), wide, U64(WORD_BITS)):
+            step = (left // U64(WORD_BITS) + U64(1)) * GOLDEN
+            for p in range(begin, end):
+                words[1, p - begin] = mix(words[0, p - begin] + step)
+            for half in range(U64(0), min(U64(WORD_BITS), wide - left), U64(SIGN_BITS)):
+                total = each(0.0)
+                for p in range(begin, end):
+                    total = total + data[p] * signs(words[1, p - begin] >> half)
+                put(along, U64(i) * wide + left + half, total)
 
 
 def _answer(index: Any) -> Any:
@@ -146,18 +131,14 @@ def answer_groups(
     """Groups start, …, stop − 1 of the sums over rows first, …, last − 1 of the batch; all groups leave their total in the first.
 
     All of U is drawn into a table where it is small, with the points beside it, so that margins come with the products.
-    Columns are filled up with zeros to whole quads.
+    Columns are filled up with zeros to whole packs.
     """
     k, sides, dim = sums.shape[1], 2 if two_sided else 1, points.shape[1]
     count = (sums.shape[2] - (1 if base else 0)) // sides
-    wide, words = (count + QUAD - 1) // QUAD * QUAD, (count + WORD_BITS - 1) // WORD_BITS
     fetch_rows(data, indices, indptr, picked, first + start * LINES, last)
     tabled = dim * count <= KEPT_ENTRIES
-    kept = np.empty((dim if not tabled and dim * words <= KEPT_WORDS else 0, words), np.uint64)
-    for i in range(kept.shape[0]):
-        current = stream(key, i)
-        for w in range(words):
-            kept[i, w] = ~mix(current + U64(w + 1) * GOLDEN)
+    unit_columns = QUAD if tabled else SIGN_BITS
+    wide = (count + unit_columns - 1) // unit_columns * unit_columns
     beside = (k + QUAD - 1) // QUAD * QUAD if tabled else 0
     table, everywhere = np.zeros((dim if tabled else 0, wide + beside)), np.arange(dim if tabled else 0)
     for i in range(len(table)):
@@ -167,7 +148,7 @@ def answer_groups(
         normal_rows(key, everywhere, 0, count, table, 0, dim)
     elif tabled:
         sign_table(key, count, table)
-    begins, ends, total = np.empty(LINES, np.uint64), np.empty(LINES, np.uint64), np.empty(WORD_BITS)
+    begins, ends, words = np.empty(LINES, np.uint64), np.empty(LINES, np.uint64), np.empty((2, 0), np.uint64)
     t, c, spare = np.empty(k * LINES), np.empty((COEFFICIENTS, k * LINES)), np.empty((3, k * LINES))
     along, values, totals = np.empty((LINES, wide + beside)), np.empty(2 * wide), np.empty((k, sides * wide))
     shifts = np.empty(LINES if len(offsets) else 0)
@@ -185,7 +166,10 @@ def answer_groups(
                     t[a * LINES + i] = along[i, wide + a] if i < n else 0.0
         else:
             group_margins(data, indices, begins, ends, points, n, t)
-            group_signs(key, kept, data, indices, begins, ends, n, total, along)
+            longest = (ends[:n] - begins[:n]).max()
+            if longest > words.shape[1]:
+                words = np.empty((2, longest), np.uint64)
+            group_signs(key, data, indices, begins, ends, n, words, along)
             along[:, count:] = 0.0
         shift_margins(t, shifts, unit, n)
         group_series(loss, t, c, spare)
