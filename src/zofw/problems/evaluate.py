@@ -139,7 +139,9 @@ def reduce_table(query: Query, tile: Tile, table: Array) -> Sums:
 def assemble(query: Query, parts: list[Tile], sums: list[Sums]) -> Answer:
     """Add the tiles in their own order, whatever the order in which they came."""
     size = 1.0 if query.paired else float(len(query.batch))
-    if len(parts) == 1 and not query.variance:
+    if len(parts) == 1 and query.variance:
+        return Answer(sums[0].values / size, _squares(sums[0]) / max(1.0, size - 1.0))
+    if len(parts) == 1:
         return Answer(sums[0].values / size)
     totals = np.zeros((len(query.anchors), query.width))
     for tile, part in zip(parts, sums, strict=True):
@@ -161,10 +163,14 @@ def _variance(query: Query, answer: Answer, parts: list[Tile], sums: list[Sums])
             own = (ahead - part.values[:, width : 2 * width] / rows) / (2.0 * query.radius)
         else:
             own = (ahead - part.values[:, -1:] / rows) / query.radius
-        if part.squares is None:
-            raise ValueError("The query asks for a variance, and a tile came without its squares.")
-        squares[:, columns] += part.squares + rows * (own - mean[:, columns]) ** 2
+        squares[:, columns] += _squares(part) + rows * (own - mean[:, columns]) ** 2
     return squares / max(1, size - 1)
+
+
+def _squares(part: Sums) -> Array:
+    if part.squares is None:
+        raise ValueError("The query asks for a variance, and a tile came without its squares.")
+    return part.squares
 
 
 def checked(table: Any, points: Array, components: Indices, *, paired: bool = False) -> Array:

@@ -129,12 +129,12 @@ class LinearModel(ABC):
             return Sums(self._kernel_coordinates(query, tile, rows, margins))
         if by_kernel:
             return Sums(self._kernel_sums(query, tile, margins, product(query.directions, rows)))
-        matrix = rows.csr() if isinstance(rows, Rows) else rows
         if query.paired:
-            steps = query.radius * paired_product(query.directions, matrix, tile.left, tile.right)[:, None]
+            along = paired_product(query.directions, written_out(rows), tile.left, tile.right)
+            steps = query.radius * along[:, None]
             parts = [self._table_sums(query, tile, t[:, None], steps) for t in margins]
         elif self._sparse_along(query.directions):
-            touched = Touched.of(query, tile, matrix)
+            touched = Touched.of(query, tile, written_out(rows))
             parts = [self._coordinate_sums(query, tile, t, touched) for t in margins]
         else:
             along = product(query.directions, rows)[:, tile.left : tile.right]
@@ -242,9 +242,12 @@ def _summed(query: Query) -> bool:
 
 def product(directions: Directions, rows: Any) -> Array:
     """rows · U; laws with a rule for their entries take the rows as they are."""
-    return directions.product(
-        rows.csr() if isinstance(rows, Rows) and not isinstance(directions, Implicit) else rows
-    )
+    return directions.product(rows if isinstance(directions, Implicit) else written_out(rows))
+
+
+def written_out(rows: Any) -> Any:
+    """Rows of a sparse matrix as a matrix of their own; those of a dense one are that already."""
+    return rows.csr() if isinstance(rows, Rows) else rows
 
 
 class Touched:

@@ -14,8 +14,12 @@ from zofw.differences import LARGEST, STEEPEST, slopes, within
 def check_answer(query: Query, told: Any) -> Answer:
     """The answer in its form, or a sentence about what is wrong with it."""
     rows = len(query.anchors)
-    if isinstance(told, Answer) and not query.variance and _perfect(told.values, query):
-        return Answer(told.values.copy())
+    if isinstance(told, Answer) and _perfect(told.values, query, query.width, LARGEST):
+        if not query.variance:
+            return Answer(told.values.copy())
+        spread = told.variance
+        if spread is not None and _perfect(spread, query, query.count, STEEPEST) and spread.min() >= 0.0:
+            return Answer(told.values.copy(), spread.copy())
     told = told if isinstance(told, Answer) else Answer(_numbers(told))
     values = _table(told.values, (rows, query.width), "values", LARGEST)
     if query.count and 2.0 * np.abs(values).max() > STEEPEST * query.radius:
@@ -40,14 +44,14 @@ def _check_slopes(query: Query, values: Array) -> None:
         )
 
 
-def _perfect(told: Any, query: Query) -> bool:
-    """Whether there is nothing to say about a table of values, nor to convert, nor to fear of its slopes."""
+def _perfect(told: Any, query: Query, width: int, most: float) -> bool:
+    """Whether there is nothing to say about a table, nor to convert, nor to fear of its slopes."""
     return (
         isinstance(told, np.ndarray)
         and told.dtype == np.float64
-        and told.shape == (len(query.anchors), query.width)
+        and told.shape == (len(query.anchors), width)
         and (query.count == 0 or query.radius >= 2.0 * LARGEST / STEEPEST)
-        and within(told, LARGEST)
+        and within(told, most)
     )
 
 
