@@ -23,7 +23,7 @@ from zofw.atoms import Atom, as_atom
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-ONE_THREAD = 8192  # entries of vectors that every BLAS multiplies on one thread
+ONE_THREAD = 8192  # entries of vectors that OpenBLAS, which comes with NumPy, multiplies on one thread
 
 
 class Stencil(Enum):
@@ -57,6 +57,28 @@ class Batch:
 
     n: int
     indices: Indices | None = None
+
+    def __post_init__(self) -> None:
+        if self.indices is None:
+            return
+        indices = np.ascontiguousarray(self.indices)
+        if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
+            raise ValueError(
+                f"A batch needs a list of whole numbers; got shape {indices.shape} and dtype {indices.dtype}."
+            )
+        if indices.size and not 0 <= indices.min() <= indices.max() < self.n:
+            raise ValueError(
+                f"A batch of a sum with n = {self.n} components has indices from 0 to {self.n - 1}; got some from "
+                f"{indices.min()} to {indices.max()}."
+            )
+        vars(self).update(indices=indices.astype(np.int64, copy=False))
+
+    @classmethod
+    def drawn(cls, n: int, indices: Indices) -> Batch:
+        """Indices from a generator that was asked for numbers below n: nothing is looked at."""
+        batch = cls.__new__(cls)
+        vars(batch).update(n=n, indices=indices)
+        return batch
 
     def __len__(self) -> int:
         return self.n if self.indices is None else len(self.indices)
@@ -220,6 +242,8 @@ class Query:
             anchors=anchors, batch=batch, directions=directions, radius=radius, stencil=stencil, purpose=purpose,
             variance=variance, paired=paired, count=count, width=width, cost=k * width * (1 if paired else size),
         )  # fmt: skip
+        if size == 0:
+            raise ValueError("A query needs a component: its batch is empty.")
         if (directions is None) != (stencil is Stencil.VALUE):
             raise ValueError(
                 f"A query with the {stencil.value} stencil and directions {directions!r}: "
@@ -366,7 +390,7 @@ class Task:
 
     def sample(self, rng: np.random.Generator, size: int) -> Batch:
         """``size`` components drawn uniformly with replacement."""
-        return Batch(self.n, self.draw(rng, self.n, size))
+        return Batch.drawn(self.n, self.draw(rng, self.n, size))
 
 
 def gap(g: Array, x: Array, s: Atom) -> float:

@@ -127,9 +127,12 @@ class Implicit(Operator):
 
 
 def as_csr(Z: Any) -> sp.csr_array:
-    """Z by rows, in double precision; untouched where it is that already."""
-    right = isinstance(Z, sp.csr_array) and Z.dtype == np.float64
-    return Z if right else sp.csr_array(Z, dtype=float)
+    """Z by rows, in double precision and contiguous; untouched where it is that already."""
+    rows = Z if isinstance(Z, sp.csr_array) and Z.dtype == np.float64 else sp.csr_array(Z, dtype=float)
+    parts = (rows.data, rows.indices, rows.indptr)
+    if all(part.flags.c_contiguous for part in parts):
+        return rows
+    return sp.csr_array(tuple(map(np.ascontiguousarray, parts)), shape=rows.shape)
 
 
 def touched_product(directions: Any, Z: Any) -> Array:

@@ -58,9 +58,10 @@ def load(name: str) -> ModuleType:
         raise ImportError(
             "ZOFW_KERNELS=numba needs numba, which is not installed. Install it, or set ZOFW_KERNELS=numpy."
         )
-    logger.info(
-        "Loading compiled kernels (%s); they are compiled once on a machine, which takes some seconds.", name
-    )
+    if compiled_before():
+        logger.info("Loading compiled kernels (%s).", name)
+    else:
+        logger.warning("Compiling zofw's kernels, once on this machine: this takes about a minute.")
     begin = time.perf_counter()
     module = importlib.import_module(path)
     logger.info("Kernels %s ready after %.1f s.", name, time.perf_counter() - begin)
@@ -75,8 +76,11 @@ def prepare() -> None:
 
 
 def compiled_before() -> bool:
-    """Whether an earlier process left compiled kernels where numba keeps them unless it is told otherwise."""
-    return any((Path(__file__).parent / "__pycache__").glob("*.nbi"))
+    """Whether an earlier process left compiled kernels where numba keeps them."""
+    elsewhere = os.environ.get("NUMBA_CACHE_DIR")
+    return any(
+        Path(elsewhere).rglob("*.nbi") if elsewhere else (Path(__file__).parent / "__pycache__").glob("*.nbi")
+    )
 
 
 def wanted(entries: int) -> bool:

@@ -40,12 +40,12 @@ class Normals:
         return out
 
     def combine(self, key: int, dim: int, c: Array) -> Array:
-        out, even = np.empty(dim), np.ascontiguousarray(np.append(c, 0.0) if len(c) % 2 else c)
+        out, even = np.empty(dim), np.ascontiguousarray(np.append(c, 0.0) if len(c) % 2 else c, dtype=float)
         spread(partial(normal_combine, key, even, out), dim, PIECE_ROWS, 3 * dim * len(c))
         return out
 
     def project(self, key: int, g: Array, count: int) -> Array:
-        return self._project(key, np.ascontiguousarray(g), count, 1)
+        return self._project(key, np.ascontiguousarray(g, dtype=float), count, 1)
 
     def squares(self, key: int, dim: int, count: int) -> Array:
         return self._project(key, np.ones(dim), count, 2)
@@ -80,17 +80,17 @@ class Signs:
     def combine(self, key: int, dim: int, c: Array) -> Array:
         out, work = np.empty(dim), dim * len(c) // 12
         if work < THREADS_REPAY:
-            sign_combine_at_once(key, np.ascontiguousarray(c), out)
+            sign_combine_at_once(key, np.ascontiguousarray(c, dtype=float), out)
             return out
         tables = np.empty((-(-len(c) // WORD_BITS) * WORD_BYTES, BYTE_VALUES))
-        byte_tables(np.ascontiguousarray(c), tables)
+        byte_tables(np.ascontiguousarray(c, dtype=float), tables)
         spread(partial(sign_combine, key, tables, out), dim, PIECE_ROWS, work)
         return out
 
     def project(self, key: int, g: Array, count: int) -> Array:
         parts = np.empty((-(-len(g) // TILE_ROWS), count))
         spread(
-            partial(sign_project, key, np.ascontiguousarray(g), parts),
+            partial(sign_project, key, np.ascontiguousarray(g, dtype=float), parts),
             len(parts),
             1,
             len(g) * count // 8,

@@ -58,7 +58,10 @@ def row_bounds(indptr: Any, picked: Any, top: int, begins: Any, ends: Any, n: in
 
 @device
 def fetch_rows(data: Any, indices: Any, indptr: Any, picked: Any, top: int, last: int) -> None:
-    """Ask for the beginnings of the rows of the group at ``top``: rows picked at random come from far away."""
+    """Ask for the beginnings of the rows of the group at ``top``: rows picked at random come from far away.
+
+    An empty row asks for the place before it, which may be outside: asking is harmless.
+    """
     for i in range(top, min(top + LINES, last) if len(picked) else top):
         row = U64(picked[U64(i)])
         begin, end = U64(indptr[row]), U64(indptr[row + U64(1)])
@@ -128,7 +131,7 @@ def answer_groups(
     offsets: Any, unit: float, points: Any, kind: int, key: Any, mu: float, two_sided: Any, base: Any, sums: Any,
     start: int, stop: int,
 ) -> None:  # fmt: skip
-    """Groups start, …, stop − 1 of the sums over rows first, …, last − 1 of the batch; all groups leave their total in the first.
+    """Groups start, …, stop − 1 of the sums over rows first, …, last − 1 of the batch; where these are all groups, the first has their total.
 
     All of U is drawn into a table where it is small, with the points beside it, so that margins come with the products.
     Columns are filled up with zeros to whole packs.

@@ -1,6 +1,7 @@
 """The generator of :mod:`zofw.kernels.words` as pieces of kernels.
 
-numba keeps compiled kernels by the date of their own file: after a change here, empty ``__pycache__``.
+numba keeps compiled kernels by the date of their own file; :mod:`zofw.kernels.jit` empties its cache after a change in any. Where
+NUMBA_CACHE_DIR names another folder, that is for you to do.
 """
 
 from __future__ import annotations

@@ -60,5 +60,6 @@ def addresses(bits: np.random.BitGenerator) -> tuple[int, int]:
 def integers(rng: np.random.Generator, n: int, size: int) -> Indices:
     """``rng.integers(n, size=size)`` for 1 < n < 2³²."""
     out = np.empty(size, dtype=np.int64)
-    fill(*addresses(rng.bit_generator), n, out)
+    with rng.bit_generator.lock:
+        fill(*addresses(rng.bit_generator), n, out)
     return out

@@ -17,6 +17,8 @@ FLAT = 512  # words of several rows transformed in one go
 @kernel(void(uint64, LONGS, int64, int64, OUT_TABLE, int64, int64))
 def normal_rows(key: Any, rows: Any, left: int, right: int, out: Any, start: int, stop: int) -> None:
     """out[start:stop] = U[rows[start:stop], left:right]."""
+    if start >= stop:
+        return
     first = left // 2
     width = (right + 1) // 2 - first
     drawn, halves = np.empty(FLAT, np.uint64), np.empty((2, FLAT), np.uint32)

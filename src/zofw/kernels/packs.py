@@ -43,6 +43,8 @@ def _repeat(builder: Any, number: Any, size: int) -> Any:
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, place: Any, size: int) -> Any:
+    if kind.dtype != types.float64 or kind.layout != "C":
+        raise TypeError(f"Packs are read from and written to contiguous arrays of doubles; this is {kind}.")
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [place]), _vector(size).as_pointer())
 

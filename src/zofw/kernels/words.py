@@ -73,7 +73,7 @@ def normals(key: int, rows: Indices, left: int, right: int) -> Array:
     drawn = words(key, rows, first, -(-right // 2))
     radius = np.sqrt(-TWO * _log((drawn >> np.uint64(32)).astype(np.uint32)))
     cosine, sine = _cos_sin(drawn.astype(np.uint32))
-    pairs = np.stack([radius * cosine, radius * sine], axis=2).reshape(len(rows), -1)
+    pairs = np.stack([radius * cosine, radius * sine], axis=2).reshape(len(rows), 2 * drawn.shape[1])
     return pairs[:, left - 2 * first : right - 2 * first].astype(np.float64)
 
 

@@ -232,18 +232,23 @@ def reproduce(
 @app.command()
 @guarded
 def bench(
-    arguments: Annotated[list[str] | None, typer.Argument(help="Passed on to the benchmarks.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A fifth of the rounds.")] = False,
+    only: Annotated[str, typer.Option("--only", help="Cases whose name contains this.")] = "",
 ) -> None:
     """Time this machine: ratios measured side by side, by the benchmarks of a source checkout.
 
-    [dim]Example:[/dim]  zofw bench
+    Exits with 1 where a figure falls short of what is wanted, and says which.
+
+    [dim]Example:[/dim]  zofw bench --quick --only a9a
     """
     root = HERE.parents[2]
     if not (root / "benchmarks" / "run.py").is_file():
         raise SpecError(
             "The benchmarks are part of a source checkout, not of the package: run `make bench` there."
         )
-    command = [sys.executable, "-m", "benchmarks.run", *(arguments or [])]
+    flags = [name for name, given in (("--json", as_json), ("--quick", quick)) if given]
+    command = [sys.executable, "-m", "benchmarks.run", *flags, *(["--only", only] if only else [])]
     raise typer.Exit(subprocess.run(command, cwd=root).returncode)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from zofw.arrays import to_numpy
 from zofw.core import Array, Batch, Directions, Indices, Query, Tile, blocks, of_length
 from zofw.directions import Coordinates, Implicit
+from zofw.directions.implicit import as_csr
 from zofw.kernels import stencils
 from zofw.kernels.rows import Rows
 from zofw.problems.evaluate import TILE_VALUES, Sums, reduce_table
@@ -331,7 +332,7 @@ def samples(owner: str, Z: Any, y: ArrayLike) -> tuple[Any, Array]:
     if not sparse:
         return np.ascontiguousarray(matrix, dtype=float), targets.astype(float)
     matrix.check_format(full_check=True)
-    matrix = matrix.astype(float, copy=False)
+    matrix = as_csr(matrix)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
