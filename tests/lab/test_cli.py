@@ -207,8 +207,8 @@ def test_bench_calls_the_benchmarks(monkeypatch, tmp_path):
     monkeypatch.setattr(cli, "HERE", tmp_path / "a" / "b" / "c")
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "run.py").write_text("")
-    zofw_("bench", "quick")
-    assert called[0][1:] == ["-m", "benchmarks.run", "quick"]
+    zofw_("bench", "--json", "--quick", "--only", "a9a")
+    assert called[0][1:] == ["-m", "benchmarks.run", "--json", "--quick", "--only", "a9a"]
     monkeypatch.setattr(cli, "HERE", tmp_path / "elsewhere" / "b" / "c" / "d")
     assert "source checkout" in zofw_("bench", code=2).stderr
 
