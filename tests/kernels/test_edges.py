@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import zofw
+from zofw import kernels
 from zofw.core import Batch, Query, Stencil
 from zofw.kernels import words
 from zofw.problems import LeastSquares, Logistic, evaluate
@@ -88,16 +89,16 @@ def test_a_query_needs_a_component():
 
 
 def test_compiled_kernels_are_forgotten_when_a_piece_changes(tmp_path, monkeypatch):
-    from zofw.kernels import jit
-
     (tmp_path / "__pycache__").mkdir()
-    (tmp_path / "jit.py").write_text("first")
-    kept = tmp_path / "__pycache__" / "signs.sign_rows-1.py311.1.nbc"
-    monkeypatch.setattr(jit, "__file__", str(tmp_path / "jit.py"))
-    jit._forget_stale()
+    (tmp_path / "__init__.py").write_text("first")
+    kept = tmp_path / "__pycache__" / "signs.sign_rows-1.py311.nbi"
+    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    kernels.forget_stale()
     kept.write_text("compiled")
-    jit._forget_stale()
-    assert kept.exists()
+    kernels.forget_stale()
+    assert kept.exists() and kernels.compiled_before()
     (tmp_path / "signs.py").write_text("a piece")
-    jit._forget_stale()
+    assert not kernels.compiled_before()
+    kernels.forget_stale()
     assert not kept.exists()

@@ -16,6 +16,8 @@ numpy     ``plain`` always
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import importlib
 import importlib.util
 import logging
@@ -76,11 +78,31 @@ def prepare() -> None:
 
 
 def compiled_before() -> bool:
-    """Whether an earlier process left compiled kernels where numba keeps them."""
+    """Whether an earlier process left kernels compiled from these sources where numba keeps them."""
     elsewhere = os.environ.get("NUMBA_CACHE_DIR")
-    return any(
-        Path(elsewhere).rglob("*.nbi") if elsewhere else (Path(__file__).parent / "__pycache__").glob("*.nbi")
-    )
+    if elsewhere:
+        return any(Path(elsewhere).rglob("*.nbi"))
+    stamp, digest = _stamp()
+    return stamp.is_file() and stamp.read_text() == digest and any(stamp.parent.glob("*.nbi"))
+
+
+def _stamp() -> tuple[Path, str]:
+    """The file that names the sources behind numba's cache, and the name of those that are here."""
+    here = Path(__file__).parent
+    digest = hashlib.blake2b(b"".join(file.read_bytes() for file in sorted(here.glob("*.py")))).hexdigest()
+    return here / "__pycache__" / "kernels.digest", digest
+
+
+def forget_stale() -> None:
+    """Empty numba's cache after a change of any kernel: numba looks at a kernel's own file, and its pieces lie in others."""
+    stamp, digest = _stamp()
+    if stamp.is_file() and stamp.read_text() == digest:
+        return
+    with contextlib.suppress(OSError):  # a folder that cannot be written to holds no cache either
+        for file in stamp.parent.glob("*.nb[ic]"):
+            file.unlink(missing_ok=True)
+        stamp.parent.mkdir(exist_ok=True)
+        stamp.write_text(digest)
 
 
 def wanted(entries: int) -> bool:

@@ -11,10 +11,10 @@ from numba.core.types import boolean, float64, int64, void
 from numba.extending import register_jitable
 
 from zofw.core import Array, Indices
-from zofw.kernels import compiled_losses, losses, packs, series, stencils
+from zofw.kernels import compiled_losses, losses, series, stencils
 from zofw.kernels.generator import U64, halve
 from zofw.kernels.jit import INTS, LONGS, OUT, OUT_TABLE, REALS, TABLE, device, kernel
-from zofw.kernels.packs import any_beyond, put
+from zofw.kernels.packs import QUAD, any_beyond, four_at, put
 from zofw.kernels.plain import LANES
 from zofw.kernels.rows import Rows
 from zofw.kernels.stencils import LINES, LOSSES, STRIP, TOTAL_LINES
@@ -25,8 +25,6 @@ NAMES = list(LOSSES)
 LOGISTIC, WELSCH = NAMES.index("logistic"), NAMES.index("welsch")
 TOTAL_PIECE = 4  # groups of a sum over all rows that are one piece
 COEFFICIENTS = 7
-QUAD = 4
-at, _ = packs.of_size(QUAD)
 PIECE_LINES = 256  # rows whose margins are one piece
 
 for formula in (
@@ -106,7 +104,7 @@ def add_group(
     loss: int, reach: float, far: float, t: Any, c: Any, along: Any, n: int, mu: float, two_sided: Any, values: Any,
     totals: Any,
 ) -> None:  # fmt: skip
-    """φ(t + μp) and φ(t − μp) for n rows and b columns, a multiple of four, by the polynomial at t for strips all of whose steps are within its reach.
+    """φ(t + μp) and φ(t − μp) for n rows, by the polynomial at t for strips all of whose steps are within its reach.
 
     Parameters
     ----------
@@ -117,14 +115,14 @@ def add_group(
     values
         Room for 2b numbers.
     totals
-        (k, b), or (k, 2b) for two sides.
+        (k, b), or (k, 2b) for two sides; b is a multiple of four.
     """
     b, wide = totals.shape[1] // (2 if two_sided else 1), along.shape[1]
     steps, spare = values[:b], values[b:]
     for i in range(n):
         beyond = False
         for j in range(0, b, QUAD):
-            d = mu * at(along, i * wide + j)
+            d = mu * four_at(along, i * wide + j)
             put(steps, j, d)
             beyond |= any_beyond(d, reach)
         for a in range(totals.shape[0]):
@@ -134,13 +132,13 @@ def add_group(
                 continue
             c0, c1, c2, c3, c4, c5, c6 = c[0, m], c[1, m], c[2, m], c[3, m], c[4, m], c[5, m], c[6, m]
             for j in range(0, b, QUAD):
-                d = at(steps, j)
+                d = four_at(steps, j)
                 x, ahead = d * d, a * totals.shape[1] + j
                 even = c0 + x * (c2 + x * (c4 + c6 * x))
                 odd = d * (c1 + x * (c3 + c5 * x))
-                put(totals, ahead, at(totals, ahead) + (even + odd))
+                put(totals, ahead, four_at(totals, ahead) + (even + odd))
                 if two_sided:
-                    put(totals, ahead + b, at(totals, ahead + b) + (even - odd))
+                    put(totals, ahead + b, four_at(totals, ahead + b) + (even - odd))
 
 
 @device

@@ -18,7 +18,6 @@ from zofw.kernels.compiled_stencils import (
     COEFFICIENTS,
     GROUPS,
     NAMES,
-    QUAD,
     add_group,
     add_groups,
     group_series,
@@ -27,7 +26,7 @@ from zofw.kernels.compiled_stencils import (
 from zofw.kernels.generator import GOLDEN, U64, mix, stream
 from zofw.kernels.jit import INTS, LONGS, OUT_TABLE, REALS, TABLE, device, fetch, kernel
 from zofw.kernels.normals import normal_rows
-from zofw.kernels.packs import SIGN_BITS, put, signs
+from zofw.kernels.packs import QUAD, SIGN_BITS, half_word_signs, put
 from zofw.kernels.rows import Rows
 from zofw.kernels.signs import sign_table
 from zofw.kernels.stencils import LINES, LOSSES, Source
@@ -114,7 +113,7 @@ def group_signs(
             for half in range(U64(0), min(U64(WORD_BITS), wide - left), U64(SIGN_BITS)):
                 total = each(0.0)
                 for p in range(begin, end):
-                    total = total + data[p] * signs(words[1, p - begin] >> half)
+                    total = total + data[p] * half_word_signs(words[1, p - begin] >> half)
                 put(along, U64(i) * wide + left + half, total)
 
 
@@ -131,8 +130,9 @@ def answer_groups(
     offsets: Any, unit: float, points: Any, kind: int, key: Any, mu: float, two_sided: Any, base: Any, sums: Any,
     start: int, stop: int,
 ) -> None:  # fmt: skip
-    """Groups start, …, stop − 1 of the sums over rows first, …, last − 1 of the batch; where these are all groups, the first has their total.
+    """Groups start, …, stop − 1 of the sums over rows first, …, last − 1 of the batch.
 
+    Where these are all groups, the first has their total in the end.
     All of U is drawn into a table where it is small, with the points beside it, so that margins come with the products.
     Columns are filled up with zeros to whole packs.
     """

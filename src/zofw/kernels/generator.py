@@ -1,6 +1,6 @@
 """The generator of :mod:`zofw.kernels.words` as pieces of kernels.
 
-numba keeps compiled kernels by the date of their own file; :mod:`zofw.kernels.jit` empties its cache after a change in any. Where
+numba keeps compiled kernels by the date of their own file; :func:`zofw.kernels.forget_stale` empties its cache after a change in any. Where
 NUMBA_CACHE_DIR names another folder, that is for you to do.
 """
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -13,24 +10,12 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from zofw.kernels import forget_stale
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _forget_stale() -> None:
-    """Empty numba's cache after a change of any kernel: numba looks at a kernel's own file, and its pieces lie in others."""
-    here = Path(__file__).parent
-    digest = hashlib.blake2b(b"".join(file.read_bytes() for file in sorted(here.glob("*.py")))).hexdigest()
-    stamp = here / "__pycache__" / "kernels.digest"
-    if stamp.is_file() and stamp.read_text() == digest:
-        return
-    with contextlib.suppress(OSError):  # a folder that cannot be written to holds no cache either
-        for file in stamp.parent.glob("*.nb[ic]"):
-            file.unlink(missing_ok=True)
-        stamp.parent.mkdir(exist_ok=True)
-        stamp.write_text(digest)
-
-
-_forget_stale()
+forget_stale()
 
 REALS = types.Array(types.float64, 1, "C", readonly=True)
 LONGS = types.Array(types.int64, 1, "C", readonly=True)

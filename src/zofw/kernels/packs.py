@@ -92,42 +92,46 @@ def _any_beyond(typing: Any, pack: Any, reach: Any) -> Any:
     return types.boolean(pack, types.float64), emit
 
 
+QUAD = 4
 SIGN_BITS = 32
-NIBBLE = 4
 
 
 def _table_of_signs(builder: Any) -> Any:
     """The address of sixteen rows of ±1, signs by the bits of the row's number; one table in a module."""
     name = "zofw.signs"
     if name not in builder.module.globals:
-        rows = [[1.0 if value >> bit & 1 else -1.0 for bit in range(NIBBLE)] for value in range(1 << NIBBLE)]
-        row, table = _vector(NIBBLE), ir.ArrayType(_vector(NIBBLE), len(rows))
+        rows = [[1.0 if value >> bit & 1 else -1.0 for bit in range(QUAD)] for value in range(1 << QUAD)]
+        row, table = _vector(QUAD), ir.ArrayType(_vector(QUAD), len(rows))
         made = ir.GlobalVariable(builder.module, table, name)
         made.global_constant, made.linkage = True, "internal"
         made.initializer = ir.Constant(table, [ir.Constant(row, numbers) for numbers in rows])
     return builder.module.globals[name]
 
 
-def _signs(typing: Any, bits: Any) -> Any:
-    """±1 for each of the lower 32 bits of a word, +1 where it is set, as a pack."""
+def _signs(size: int) -> Callable[[Any], Any]:
+    """±1 for each of the lower ``size`` bits of a word, +1 where it is set, as a pack."""
 
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        (word,), integer = arguments, ir.IntType(32)
-        table, parts = _table_of_signs(builder), []
-        for shift in range(0, SIGN_BITS, NIBBLE):
-            value = builder.and_(builder.lshr(word, word.type(shift)), word.type((1 << NIBBLE) - 1))
-            parts.append(builder.load(builder.gep(table, [word.type(0), value]), align=32))
-        while len(parts) > 1:  # neighbours become one
-            order = _vector(2 * parts[0].type.count, integer)
-            order = ir.Constant(order, list(range(order.count)))
-            pairs = zip(parts[::2], parts[1::2], strict=True)
-            parts = [builder.shuffle_vector(left, right, order) for left, right in pairs]
-        return parts[0]
+    def signs(typing: Any, bits: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            (word,), table, parts = arguments, _table_of_signs(builder), []
+            for shift in range(0, size, QUAD):
+                value = builder.and_(builder.lshr(word, word.type(shift)), word.type((1 << QUAD) - 1))
+                parts.append(builder.load(builder.gep(table, [word.type(0), value]), align=32))
+            while len(parts) > 1:  # neighbours become one
+                both = 2 * parts[0].type.count
+                order = ir.Constant(_vector(both, ir.IntType(32)), list(range(both)))
+                pairs = zip(parts[::2], parts[1::2], strict=True)
+                parts = [builder.shuffle_vector(left, right, order) for left, right in pairs]
+            return parts[0]
 
-    return Pack(SIGN_BITS)(types.uint64), emit
+        return Pack(size)(types.uint64), emit
+
+    made: Callable[[Any], Any] = intrinsic(signs)
+    return made
 
 
-signs: Callable[[Any], Any] = intrinsic(_signs)
+four_signs, half_word_signs = _signs(QUAD), _signs(SIGN_BITS)
+four_at, _ = of_size(QUAD)
 put: Callable[[Any, Any, Any], None] = intrinsic(_put)
 any_beyond: Callable[[Any, float], bool] = intrinsic(_any_beyond)
 

@@ -7,17 +7,14 @@ from typing import Any
 import numpy as np
 from numba.core.types import int64, uint64, void
 
-from zofw.kernels import packs
 from zofw.kernels.generator import GOLDEN, U64, halve, mix, stream
 from zofw.kernels.jit import INTS, LONGS, OUT, OUT_TABLE, REALS, TABLE, as_bits, as_float, device, kernel
-from zofw.kernels.packs import put
+from zofw.kernels.packs import QUAD, four_signs, put
 from zofw.kernels.plain import BYTE_BITS, BYTE_VALUES, LANES, TILE_ROWS, WORD_BYTES
 from zofw.kernels.words import WORD_BITS
 
 SIGN = U64(1 << 63)
 SHARING = 512  # rows that meet the tables of one word together: they and the tables lie in the nearest cache
-QUAD, NIBBLE_VALUES = 4, 16
-at, _ = packs.of_size(QUAD)
 
 
 @kernel(void(uint64, TABLE, OUT, int64, int64))
@@ -128,21 +125,16 @@ def sign_rows(key: Any, rows: Any, left: int, right: int, out: Any, start: int, 
 
 @device
 def sign_table(key: Any, count: int, table: Any) -> None:
-    """table[:, :count] = U, four entries at a time; columns up to the next multiple of four are overwritten by zeros."""
+    """table[:, :count] = U, four entries at a time; columns up to the next multiple of four become zero."""
     wide, last = U64(table.shape[1]), U64(count)
-    four, ends = np.empty((NIBBLE_VALUES, QUAD)), np.zeros((NIBBLE_VALUES, QUAD))
-    for v in range(NIBBLE_VALUES):
-        for bit in range(QUAD):
-            four[v, bit] = 1.0 if v >> bit & 1 else -1.0
-            ends[v, bit] = four[v, bit] if bit < count % QUAD else 0.0
     for i in range(len(table)):
         current, word = stream(key, i), U64(0)
         for j in range(U64(0), last, U64(QUAD)):
             if j % U64(WORD_BITS) == U64(0):
                 word = mix(current + (j // U64(WORD_BITS) + U64(1)) * GOLDEN)
-            nibble = (word & U64(NIBBLE_VALUES - 1)) * U64(QUAD)
-            put(table, U64(i) * wide + j, at(four, nibble) if j + U64(QUAD) <= last else at(ends, nibble))
+            put(table, U64(i) * wide + j, four_signs(word))
             word >>= U64(QUAD)
+    table[:, count : (count + QUAD - 1) // QUAD * QUAD] = 0.0
 
 
 @device

@@ -30,23 +30,27 @@ def touched_rows(indices: Any, starts: Any, ends: Any, where: Any) -> Any:
     return rows
 
 
-def _strip(size: int) -> Any:
-    """Sums of so many columns of a table at a time."""
+def _strips(size: int) -> Any:
+    """Sums of so many columns of a table at a time, from column j on; the first column that is left."""
     at, each = packs.of_size(size)
 
     @device
-    def strip(
-        data: Any, indices: Any, begin: Any, end: Any, where: Any, table: Any, left: Any, out: Any, place: Any
-    ) -> None:
-        width, total = U64(table.shape[1]), each(0.0)
-        for p in range(begin, end):
-            total = total + data[p] * at(table, U64(where[U64(indices[p])]) * width + left)
-        put(out, place + left, total)
+    def strips(
+        data: Any, indices: Any, begin: Any, end: Any, where: Any, table: Any, j: Any, out: Any, place: Any
+    ) -> Any:
+        width = U64(table.shape[1])
+        while j + U64(size) <= width:
+            total = each(0.0)
+            for p in range(begin, end):
+                total = total + data[p] * at(table, U64(where[U64(indices[p])]) * width + j)
+            put(out, place + j, total)
+            j += U64(size)
+        return j
 
-    return strip
+    return strips
 
 
-strip_32, strip_16, strip_8, strip_4 = map(_strip, (32, 16, 8, 4))
+strips_32, strips_16, strips_8, strips_4, strips_1 = map(_strips, (32, 16, 8, 4, 1))
 
 
 @device
@@ -59,28 +63,14 @@ def gather(
     As many columns to a pass as registers hold: the length of a row is a surprise once a pass. Places are unsigned: nobody looks
     at their signs.
     """
-    width = U64(table.shape[1])
     for i in range(n):
         begin, end = U64(starts[U64(first + i)]), U64(ends[U64(first + i)])
-        place, j = U64(top + i) * U64(out.shape[1]) + U64(left), U64(0)
-        while j + U64(32) <= width:
-            strip_32(data, indices, begin, end, where, table, j, out, place)
-            j += U64(32)
-        if j + U64(16) <= width:
-            strip_16(data, indices, begin, end, where, table, j, out, place)
-            j += U64(16)
-        if j + U64(8) <= width:
-            strip_8(data, indices, begin, end, where, table, j, out, place)
-            j += U64(8)
-        if j + U64(4) <= width:
-            strip_4(data, indices, begin, end, where, table, j, out, place)
-            j += U64(4)
-        while j < width:
-            total = 0.0
-            for p in range(begin, end):
-                total += data[p] * table[U64(where[U64(indices[p])]), j]
-            out[U64(top + i), U64(left) + j] = total
-            j += U64(1)
+        place = U64(top + i) * U64(out.shape[1]) + U64(left)
+        j = strips_32(data, indices, begin, end, where, table, U64(0), out, place)
+        j = strips_16(data, indices, begin, end, where, table, j, out, place)
+        j = strips_8(data, indices, begin, end, where, table, j, out, place)
+        j = strips_4(data, indices, begin, end, where, table, j, out, place)
+        strips_1(data, indices, begin, end, where, table, j, out, place)
 
 
 def _gather(index: Any) -> Any:
