@@ -84,6 +84,7 @@ def small_set(name: str, dim: int) -> object:
         "k-sparse": lambda: zofw.KSparse(2, 1.0),
         "group-ball": lambda: zofw.GroupBall([list(range(dim // 2)), list(range(dim // 2, dim))], 1.5),
         "nuclear-ball": lambda: zofw.NuclearBall(2.0, (side, side)),
+        "spectral-ball": lambda: zofw.SpectralBall(2.0, (side, side)),
         "spectraplex": lambda: zofw.Spectraplex(side),
         "birkhoff": lambda: zofw.Birkhoff(side),
         "convex-hull": lambda: zofw.ConvexHull(rng.standard_normal((dim + 3, dim))),

@@ -71,6 +71,7 @@ from zofw.sets import (
     Polytope,
     Product,
     Simplex,
+    SpectralBall,
     Spectraplex,
     check_set,
 )
@@ -163,6 +164,7 @@ __all__ = [
     "SahuKar",
     "Session",
     "Simplex",
+    "SpectralBall",
     "Spectraplex",
     "Sphere",
     "Status",

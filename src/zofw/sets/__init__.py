@@ -1,7 +1,7 @@
 """Convex sets, each reached through its linear minimisation oracle; one set, one file.
 
 `SETS` maps names to classes. `as_set` makes a set of the user's own oracle, `check_set` tests one, and `can_project`
-tells whether a set has a Euclidean projection.
+and `can_clip` tell whether a set has a Euclidean projection and exact members.
 """
 
 from zofw.sets.birkhoff import Birkhoff
@@ -9,7 +9,7 @@ from zofw.sets.box import Box
 from zofw.sets.capped_simplex import CappedSimplex
 from zofw.sets.check import Report, check_set
 from zofw.sets.convex_hull import ConvexHull
-from zofw.sets.custom import Custom, as_set, can_project
+from zofw.sets.custom import Custom, as_set, can_clip, can_project
 from zofw.sets.group_ball import GroupBall
 from zofw.sets.k_sparse import KSparse
 from zofw.sets.l1_ball import L1Ball
@@ -21,6 +21,7 @@ from zofw.sets.polytope import Polytope
 from zofw.sets.product import Product
 from zofw.sets.protocol import SETS, Region
 from zofw.sets.simplex import Simplex
+from zofw.sets.spectral_ball import SpectralBall
 from zofw.sets.spectraplex import Spectraplex
 
 __all__ = [
@@ -42,8 +43,10 @@ __all__ = [
     "Region",
     "Report",
     "Simplex",
+    "SpectralBall",
     "Spectraplex",
     "as_set",
+    "can_clip",
     "can_project",
     "check_set",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import Inball, Square, counting, point, register, scaled
+from zofw.sets.protocol import EPS, Inball, Square, counting, finite, point, register, scaled
 
 __all__ = ["Birkhoff"]
 
@@ -62,6 +62,19 @@ class Birkhoff(Square):
     def inball(self, dim: int) -> Inball:
         """The inscribed ball: the barycentre and its distance 1/(n − 1) from the faces x_ij = 0."""
         return self.initial_point(dim), 1 / (self.size - 1) if self.size > 1 else np.inf
+
+    def clip(self, x: ArrayLike) -> Array:
+        """No entry below 0, and rows and columns that sum to 1 up to n roundings.
+
+        The sums are put right along the affine hull; entries that are negative then vanish on the way to the barycentre.
+        """
+        flat = finite(self, x)
+        if flat.min() < 0 or not self.contains(flat, 4 * self.size * EPS):
+            centre = 1 / self.size
+            flat = centre + self.tangent(flat - centre)
+            below = max(-float(flat.min()), 0.0)
+            flat = np.maximum(flat + below / (centre + below) * (centre - flat), 0.0)
+        return flat.reshape(np.shape(x)).copy()
 
     def tangent(self, v: ArrayLike) -> Array:
         """v with the mean of every row and column removed."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense, by_value
-from zofw.sets.protocol import Inball, Vertices, frozen, gradient, point, register
+from zofw.sets.protocol import Inball, Vertices, bounds_of, common_length, finite, gradient, point, register
 
 __all__ = ["Box"]
 
@@ -33,31 +33,15 @@ class Box(Vertices):
     upper: float | Array
 
     def __post_init__(self) -> None:
-        for name in ("lower", "upper"):
-            given = getattr(self, name)
-            bound = frozen(self, name, given, min(np.ndim(given), 1))
-            object.__setattr__(self, name, bound if bound.ndim else float(bound))
-        sizes = {np.size(b) for b in (self.lower, self.upper) if np.ndim(b)}
-        if len(sizes) > 1 or 0 in sizes:
-            raise ValueError(
-                f"Box: lower and upper must have one common length of at least 1, but have {sorted(sizes)}."
-            )
+        for name, value in bounds_of(self, self.lower, self.upper).items():
+            object.__setattr__(self, name, value)
         if not (np.isfinite(self.lower).all() and np.isfinite(self.upper).all()):
             raise ValueError("Box: lower and upper must be finite; an unbounded box has no linear minimiser.")
-        wrong = np.flatnonzero(np.greater(self.lower, self.upper))
-        if wrong.size:
-            raise ValueError(
-                f"Box: lower must not exceed upper, but does at {wrong.size} places, first at {wrong[0]}."
-            )
 
     @property
     def fixed_dim(self) -> int | None:
         """The length of the bounds, None for two numbers."""
-        return (
-            max(np.size(b) for b in (self.lower, self.upper))
-            if np.ndim(self.lower) + np.ndim(self.upper)
-            else None
-        )
+        return common_length(self.lower, self.upper)
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
         """The corner that g points away from."""
@@ -98,3 +82,7 @@ class Box(Vertices):
     def project(self, x: ArrayLike) -> Array:
         """Euclidean projection: clipping."""
         return np.clip(point(self, x), self.lower, self.upper)
+
+    def clip(self, x: ArrayLike) -> Array:
+        """The projection, which is exact."""
+        return self.project(finite(self, x))

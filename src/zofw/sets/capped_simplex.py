@@ -7,91 +7,182 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import Inball, Vertices, gradient, point, positive, register, smallest
-from zofw.sets.thresholds import project_capped
+from zofw.atoms import Array, Atom, Dense, Sparse, by_value
+from zofw.sets.protocol import (
+    Inball,
+    Vertices,
+    bounds_of,
+    common_length,
+    finite,
+    gradient,
+    point,
+    positive,
+    register,
+    smallest,
+)
+from zofw.sets.thresholds import project_capped, settle
 
 __all__ = ["CappedSimplex"]
 
-ROUND = 1e-12  # a/c and d·c are compared with whole numbers and with a up to this relative error
+ROUND = 1e-12  # sums of bounds are compared with the total up to this relative error
 
 
 @register("capped-simplex")
-@dataclass(frozen=True)
+@by_value
+@dataclass(frozen=True, eq=False)
 class CappedSimplex(Vertices):
-    r"""The capped simplex :math:`\{x : 0 \le x_i \le c,\ \sum_i x_i = a\}`.
+    r"""The capped simplex :math:`\{x : l_i \le x_i \le u_i,\ \sum_i x_i = a\}`: shares with a floor and a cap on each.
 
-    A vertex puts the cap c on :math:`\lfloor a/c \rfloor` coordinates and the remainder on one more; the minimiser of
-    :math:`\langle g, s\rangle` fills the coordinates in increasing order of g, lowest index first on ties. Every
-    dimension :math:`d \ge a/c`. With a = k and c = 1 this is the hypersimplex.
+    The minimiser of :math:`\langle g, s\rangle` starts from the floors and fills the coordinates up to their caps in
+    increasing order of g, lowest index first on ties, until the sum is a. With a = k, no floors and caps of 1 this is the
+    hypersimplex.
 
     Parameters
     ----------
     total
         The sum a > 0.
-    cap
-        The cap c > 0 on each coordinate.
+    upper
+        The caps u: one number for all coordinates or an array of shape (d,). Without, only the sum limits a coordinate.
+    lower
+        The floors l ≥ 0, in the same way.
+
+    Examples
+    --------
+    >>> shares = CappedSimplex(1.0, lower=[0.1, 0.0, 0.0], upper=[0.6, 0.5, 1.0])
+    >>> shares.lmo([1.0, 2.0, 3.0])
+    array([0.6, 0.4, 0. ])
     """
 
     total: float
-    cap: float
+    upper: float | Array = np.inf
+    lower: float | Array = 0.0
 
     def __post_init__(self) -> None:
-        positive(self, "total", "cap")
+        positive(self, "total")
+        for name, value in bounds_of(self, self.lower, self.upper).items():
+            object.__setattr__(self, name, value)
+        if np.min(self.lower) < 0 or not np.all(np.isfinite(self.lower)) or np.min(self.upper) <= 0:
+            raise ValueError(
+                "CappedSimplex: floors must be finite and not negative, and caps positive, but "
+                f"lower={self.lower!r} and upper={self.upper!r} were given."
+            )
+        if self.fixed_dim is not None:
+            self.check_dim(self.fixed_dim)
+
+    @property
+    def fixed_dim(self) -> int | None:
+        """The length of the floors or caps, None for two numbers."""
+        return common_length(self.lower, self.upper)
+
+    def _bounds(self, dim: int) -> tuple[Array, Array]:
+        """Floors and caps as arrays; no cap exceeds the total."""
+        return np.broadcast_to(self.lower, dim), np.broadcast_to(np.minimum(self.upper, self.total), dim)
 
     def check_dim(self, dim: int) -> None:
-        """Raise ValueError if the set is empty in this dimension."""
-        if dim < 1 or dim * self.cap < self.total * (1 - ROUND):
+        """Raise ValueError if the set is empty in this dimension, or does not live in it."""
+        super().check_dim(dim)
+        least, most = (float(np.sum(np.broadcast_to(b, dim))) for b in (self.lower, self.upper))
+        if most < self.total * (1 - ROUND) or least > self.total * (1 + ROUND):
             raise ValueError(
-                f"CappedSimplex: in dimension {dim} no point has entries of at most {self.cap} that sum to {self.total}; "
-                "use a greater cap, a smaller total, or a higher dimension."
+                f"CappedSimplex: in dimension {dim} no point has entries between the floors, which sum to {least:g}, and the "
+                f"caps, which sum to {most:g}, and adds up to {self.total:g}; change the bounds, the total or the dimension."
             )
 
     def _is_point(self, dim: int) -> bool:
-        return dim == 1 or dim * self.cap <= self.total * (1 + ROUND)
+        lower, upper = self._bounds(dim)
+        full = upper.sum() <= self.total * (1 + ROUND) or lower.sum() >= self.total * (1 - ROUND)
+        return bool(full or np.count_nonzero(lower < upper) <= 1)
 
-    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
-        """The cap on the smallest entries of g, the remainder on the next."""
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
+        """The floors, filled up to the caps in increasing order of g."""
         g = gradient(self, g)
-        full = int(self.total / self.cap * (1 + ROUND))
-        rest = self.total - full * self.cap
-        values = np.full(full + 1, self.cap)
+        if np.ndim(self.upper) or np.any(self.lower):
+            lower, upper = self._bounds(g.size)
+            order = np.argsort(g, kind="stable")
+            room = (upper - lower)[order]
+            before = np.cumsum(room) - room
+            s = lower.copy()
+            s[order] += np.clip(self.total - lower.sum() - before, 0.0, room)
+            return Dense(np.minimum(s, upper))
+        cap = min(float(self.upper), self.total)
+        full = int(self.total / cap * (1 + ROUND))
+        rest = self.total - full * cap
+        values = np.full(full + 1, cap)
         values[full] = rest if rest > ROUND * self.total else 0.0
         places = smallest(g, int(np.count_nonzero(values)))
         order = np.argsort(places)
         return Sparse(places[order], values[: places.size][order], g.size)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether −tol·c ≤ x ≤ c (1 + tol) and |Σ x − a| ≤ tol·a."""
+        """Whether l − tol·m ≤ x ≤ u + tol·m, with m the greatest cap, and |Σ x − a| ≤ tol·a."""
         x = point(self, x)
-        slack = tol * self.cap
-        inside = x.min() >= -slack and x.max() <= self.cap + slack
+        lower, upper = self._bounds(x.size)
+        slack = tol * upper.max()
+        inside = np.all(x >= lower - slack) and np.all(x <= upper + slack)
         return bool(inside and abs(x.sum() - self.total) <= tol * self.total)
 
     def diameter(self, dim: int) -> float:
-        """Exact: all vertices are permutations of one, s, and the farthest from s minimises ⟨s, ·⟩."""
+        """Exact for one cap and no floors, where the farthest vertex from s minimises ⟨s, ·⟩; else an upper bound.
+
+        With w = u − l and e = a − Σ l to distribute, ‖s − t‖₂ ≤ ‖w‖₂ and ‖s − t‖₂² ≤ max w · ‖s − t‖₁ ≤ max w · 2e.
+        """
         self.check_dim(dim)
-        s = self.lmo(np.zeros(dim))
-        return float(np.linalg.norm(s - self.lmo(s)))
+        if not (np.ndim(self.upper) or np.any(self.lower)):
+            s = self.lmo(np.zeros(dim))
+            return float(np.linalg.norm(s - self.lmo(s)))
+        lower, upper = self._bounds(dim)
+        free = max(self.total - float(lower.sum()), 0.0)
+        width = np.minimum(upper - lower, free)
+        return float(min(np.linalg.norm(width), (2 * free * width.max()) ** 0.5))
 
     def initial_point(self, dim: int) -> Array:
-        """The barycentre, a/d in every coordinate."""
+        """The point with the greatest distance from the nearest floor or cap; the barycentre where bounds are common."""
         self.check_dim(dim)
-        return np.full(dim, self.total / dim)
+        lower, upper = self._bounds(dim)
+        if np.ndim(self.lower) + np.ndim(self.upper) == 0 or self._is_point(dim):
+            return settle(np.full(dim, self.total / dim), self.total, upper, lower)
+        room = np.where(lower < upper, self._margin(dim), 0.0)
+        share = (self.total - (lower + room).sum()) / max(
+            (upper - lower - 2 * room).sum(), np.finfo(float).tiny
+        )
+        return settle(lower + room + share * (upper - lower - 2 * room), self.total, upper, lower)
+
+    def _margin(self, dim: int) -> float:
+        """The greatest t with Σ (l + t) ≤ a ≤ Σ (u − t) over the m coordinates that move, and 2t ≤ u − l."""
+        lower, upper = self._bounds(dim)
+        moves = lower < upper
+        m = np.count_nonzero(moves)
+        least = min((self.total - lower.sum()) / m, (upper.sum() - self.total) / m)
+        return float(min(least, np.min((upper - lower)[moves]) / 2))
 
     def inball(self, dim: int) -> Inball:
-        """The inscribed ball: the barycentre and its distance from the nearest face, x_i = 0 or x_i = c."""
+        """The initial point and its distance from the nearest face, x_i = l_i or x_i = u_i."""
         centre = self.initial_point(dim)
         if self._is_point(dim):
             return centre, np.inf
-        least = min(centre[0], self.cap - centre[0])
-        return centre, float(least / (1 - 1 / dim) ** 0.5)  # ‖e_i − 1/d‖ = √(1 − 1/d)
+        lower, upper = self._bounds(dim)
+        moves = lower < upper
+        least = float(np.min(np.minimum(centre - lower, upper - centre)[moves]))
+        return centre, least / (1 - 1 / np.count_nonzero(moves)) ** 0.5  # ‖e_i − 1/m‖ = √(1 − 1/m)
 
     def tangent(self, v: ArrayLike) -> Array:
-        """v minus its mean; zero if the set is a single point."""
+        """v minus its mean over the coordinates that move, zero in the others; zero if the set is a single point."""
         v = np.asarray(v, dtype=np.float64)
-        return np.zeros_like(v) if self._is_point(len(v)) else v - v.mean(axis=0)
+        if self._is_point(len(v)):
+            return np.zeros_like(v)
+        moves = np.less(*self._bounds(len(v)))
+        centred: Array = ((v - v[moves].mean(axis=0)).T * moves).T
+        return centred
 
     def project(self, x: ArrayLike) -> Array:
         """Euclidean projection, by one sort."""
-        return project_capped(point(self, x), self.total, self.cap)
+        x = point(self, x)
+        lower, upper = self._bounds(x.size)
+        return project_capped(x, self.total, upper, lower)
+
+    def clip(self, x: ArrayLike) -> Array:
+        """Exact bounds, and a sum within one rounding of a."""
+        x = finite(self, x)
+        lower, upper = self._bounds(x.size)
+        near = x if self.contains(x) else self.project(x)
+        return settle(near, self.total, upper, lower)

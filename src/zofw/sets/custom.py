@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array, Atom, as_atom
 from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, point
 
-__all__ = ["Custom", "as_set", "can_project"]
+__all__ = ["Custom", "as_set", "can_clip", "can_project"]
 
 
 class Projects(Protocol):
@@ -25,6 +25,18 @@ class Projects(Protocol):
 def can_project(region: object) -> TypeGuard[Projects]:
     """Whether a set has a Euclidean projection ``project(x)``."""
     return hasattr(region, "project")
+
+
+class Clips(Protocol):
+    """A set that can make a point an exact member."""
+
+    def clip(self, x: ArrayLike) -> Array:
+        """A member near x, without tolerance."""
+
+
+def can_clip(region: object) -> TypeGuard[Clips]:
+    """Whether a set has ``clip(x)``, which returns members without tolerance."""
+    return hasattr(region, "clip")
 
 
 def as_set(oracle: Any, *, dim: int | None = None, diameter: float | None = None) -> Region:
@@ -65,7 +77,7 @@ class Custom(Vertices):
 
     What is missing is filled in as follows. ``contains`` asks the oracle once, along x minus the initial point: when it
     says no, x is outside; when it says yes, x has not been shown to be outside. ``initial_point`` is the midpoint of two
-    opposite vertices. ``diameter`` is an error. ``inball`` is None, ``tangent`` the identity, ``project`` absent.
+    opposite vertices. ``diameter`` is an error. ``inball`` is None, ``tangent`` the identity, ``project`` and ``clip`` absent.
 
     Parameters
     ----------
@@ -149,7 +161,15 @@ class Custom(Vertices):
     @property
     def project(self) -> Callable[[ArrayLike], Array]:
         """The user's Euclidean projection; absent if there is none."""
-        own: Callable[[ArrayLike], Array] | None = self._own("project")
+        return self._move("project")
+
+    @property
+    def clip(self) -> Callable[[ArrayLike], Array]:
+        """The user's exact members; absent if there is no such method."""
+        return self._move("clip")
+
+    def _move(self, name: str) -> Callable[[ArrayLike], Array]:
+        own: Callable[[ArrayLike], Array] | None = self._own(name)
         if own is None:
-            raise AttributeError(f"{name_of(self.oracle)} cannot project.")
+            raise AttributeError(f"{name_of(self.oracle)} cannot {name}.")
         return own

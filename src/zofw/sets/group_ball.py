@@ -80,9 +80,9 @@ class GroupBall(Ball):
             part[0] = 1.0
         return Sparse(places, part / np.linalg.norm(part) * -self.radius, g.size)
 
-    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether Σ ‖x_G‖₂ ≤ r (1 + tol)."""
-        return bool(self._norms(point(self, x)).sum() <= self.radius * (1 + tol))
+    def norm(self, x: Array) -> float:
+        """Σ ‖x_G‖₂."""
+        return float(self._norms(x).sum())
 
     def inner(self, dim: int) -> float:
         """1/√m for m groups: Σ ‖x_G‖ ≤ √m ‖x‖₂."""

@@ -50,10 +50,10 @@ class KSparse(Ball):
         places = np.sort(smallest(-np.abs(g), self.k))
         return Sparse(places, np.where(g[places] >= 0, -self.radius, self.radius), g.size)
 
-    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether max(‖x‖_∞, ‖x‖₁/k) ≤ r (1 + tol)."""
-        size = np.abs(point(self, x))
-        return bool(np.maximum(size.max(), size.sum() / self.k) <= self.radius * (1 + tol))
+    def norm(self, x: Array) -> float:
+        """max(‖x‖_∞, ‖x‖₁/k)."""
+        size = np.abs(x)
+        return float(np.maximum(size.max(), size.sum() / self.k))
 
     def inner(self, dim: int) -> float:
         """min(1, k/√d)."""

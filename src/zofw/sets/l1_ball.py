@@ -52,9 +52,9 @@ class L1Ball(Ball):
         i = min(highest, lowest) if up == down else highest if up > down else lowest
         return Sparse.single(i, -self.radius if g.item(i) >= 0 else self.radius, g.size)
 
-    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether ‖x‖₁ ≤ r (1 + tol)."""
-        return bool(np.abs(point(self, x)).sum() <= self.radius * (1 + tol))
+    def norm(self, x: Array) -> float:
+        """Σ |x_i|."""
+        return float(np.abs(x).sum())
 
     def inner(self, dim: int) -> float:
         """1/√d: ‖x‖₁ ≤ √d ‖x‖₂."""

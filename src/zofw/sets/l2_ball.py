@@ -37,9 +37,9 @@ class L2Ball(Ball):
             g[0] = 1.0
         return Dense(g / np.linalg.norm(g) * -self.radius)
 
-    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether ‖x‖₂ ≤ r (1 + tol)."""
-        return bool(np.linalg.norm(point(self, x)) <= self.radius * (1 + tol))
+    def norm(self, x: Array) -> float:
+        """‖x‖₂."""
+        return float(np.linalg.norm(x))
 
     def inner(self, dim: int) -> float:
         """1."""

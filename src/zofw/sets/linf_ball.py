@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense
-from zofw.sets.protocol import Ball, gradient, point, register
+from zofw.sets.protocol import Ball, finite, gradient, point, register
 
 __all__ = ["LinfBall"]
 
@@ -34,9 +34,9 @@ class LinfBall(Ball):
         """The corner opposite to the signs of g."""
         return Dense(np.where(gradient(self, g) >= 0, -self.radius, self.radius))
 
-    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether max |x_i| ≤ r (1 + tol)."""
-        return bool(np.abs(point(self, x)).max() <= self.radius * (1 + tol))
+    def norm(self, x: Array) -> float:
+        """max |x_i|."""
+        return float(np.abs(x).max())
 
     def inner(self, dim: int) -> float:
         """1."""
@@ -49,3 +49,7 @@ class LinfBall(Ball):
     def project(self, x: ArrayLike) -> Array:
         """Euclidean projection: clipping."""
         return np.clip(point(self, x), -self.radius, self.radius)
+
+    def clip(self, x: ArrayLike) -> Array:
+        """The projection, which is exact."""
+        return self.project(finite(self, x)).reshape(np.shape(x))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array, Atom, Dense
 from zofw.sets.l1_ball import L1Ball
 from zofw.sets.linf_ball import LinfBall
-from zofw.sets.protocol import Ball, point, positive, register, scaled
+from zofw.sets.protocol import Ball, positive, register, scaled
 
 __all__ = ["LpBall"]
 
@@ -68,9 +68,9 @@ class LpBall(Ball):
         s = np.copysign((size / size.max()) ** (1 / (self.p - 1)), -g)  # q − 1 = 1/(p − 1)
         return Dense(s * (self.radius / lp_norm(s, self.p)))
 
-    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether ‖x‖_p ≤ r (1 + tol)."""
-        return lp_norm(point(self, x), self.p) <= self.radius * (1 + tol)
+    def norm(self, x: Array) -> float:
+        """‖x‖_p."""
+        return lp_norm(x, self.p)
 
     def inner(self, dim: int) -> float:
         """min(1, d^{1/2 − 1/p})."""

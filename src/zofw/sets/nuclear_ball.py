@@ -15,6 +15,23 @@ from zofw.sets.thresholds import shrink_to_l1
 __all__ = ["NuclearBall", "warm_factor"]
 
 
+def matrix_shape(owner: object, shape: tuple[int, int]) -> tuple[int, int]:
+    """Two whole numbers of at least 1, or a sentence."""
+    sides = tuple(int(n) for n in shape)
+    if len(sides) != 2 or min(sides) < 1:
+        raise ValueError(
+            f"{name_of(owner)}: shape must be two whole numbers of at least 1, but {shape!r} was given."
+        )
+    return sides[0], sides[1]
+
+
+def singular_values(x: Array, shape: tuple[int, int]) -> Array:
+    """The singular values of a flat matrix; NaN if it has a NaN."""
+    if not np.isfinite(x).all():
+        return np.full(1, np.nan)
+    return np.asarray(np.linalg.svd(x.reshape(shape), compute_uv=False))
+
+
 def warm_factor(owner: object, warm: Atom | None, side: str, size: int) -> Array | None:
     """The left or right factor of a warm rank-one atom, checked."""
     if warm is None:
@@ -59,12 +76,7 @@ class NuclearBall(Ball):
 
     def __post_init__(self) -> None:
         positive(self, "radius", "tol")
-        shape = tuple(int(n) for n in self.shape)
-        if len(shape) != 2 or min(shape) < 1:
-            raise ValueError(
-                f"NuclearBall: shape must be two whole numbers of at least 1, but {self.shape!r} was given."
-            )
-        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "shape", matrix_shape(self, self.shape))
 
     @property
     def fixed_dim(self) -> int:
@@ -91,12 +103,9 @@ class NuclearBall(Ball):
         sign = np.sign(left[np.argmax(np.abs(left))])
         return RankOne(sign * left, sign * right, -self.radius)
 
-    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether the singular values sum to at most r (1 + tol)."""
-        x = point(self, x, self.shape)
-        if not np.isfinite(x).all():
-            return False
-        return bool(np.linalg.svd(x.reshape(self.shape), compute_uv=False).sum() <= self.radius * (1 + tol))
+    def norm(self, x: Array) -> float:
+        """Σ σ_i(X)."""
+        return float(singular_values(x, self.shape).sum())
 
     def inner(self, dim: int) -> float:
         """1/√min(m, k): the nuclear norm is at most √rank times the Frobenius norm."""

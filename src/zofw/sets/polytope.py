@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense, by_value
 from zofw.sets.lp import FEASIBILITY, solve_highspy, solve_scipy
-from zofw.sets.protocol import Inball, Vertices, frozen, point, register, scaled
+from zofw.sets.protocol import EPS, Inball, Vertices, finite, frozen, point, register, scaled
 
 __all__ = ["Polytope"]
 
@@ -197,6 +198,47 @@ class Polytope(Vertices):
         centre, radius = self.initial_point(dim), self._chebyshev[1]
         return (
             (centre, radius) if radius > 1e3 * FEASIBILITY * max(1.0, float(np.abs(centre).max())) else None
+        )
+
+    @property
+    def clip(self) -> Callable[[ArrayLike], Array]:
+        """Bounds and inequalities exact, equations to rounding; absent if no ball inside is known."""
+        if self.inball(self.fixed_dim) is None:
+            raise AttributeError("Polytope: the constraints hide an equation, and no exact member is known.")
+        return self._clip
+
+    def _clip(self, x: ArrayLike) -> Array:
+        """x on the flat of the equations and within the bounds, drawn towards the centre until all inequalities hold."""
+        x = finite(self, x)
+        if self._holds(x):
+            return x.copy()
+        start, share = self._level(x), 0.0
+        centre = self._level(self.initial_point(x.size))
+        while not self._holds(inside := self._level(start + share * (centre - start))) and share < 1.0:
+            share = min(1.0, max(2 * share, EPS))
+        return inside
+
+    def _level(self, x: Array) -> Array:
+        """x moved along the normals of the equations until they hold to rounding, then put within the bounds."""
+        for _ in range(2):  # the second pass removes what rounding left of the first
+            x = x + self._solve_equations @ (self.b_eq - self.A_eq @ x)
+        lower, upper = self.bounds.T
+        return np.asarray(np.clip(x, lower, upper))
+
+    @cached_property
+    def _solve_equations(self) -> Array:
+        """The right-hand inverse of A_eq restricted to the coordinates that move, (d, q)."""
+        moves = self.bounds[:, 0] < self.bounds[:, 1]
+        inverse: Array = np.linalg.pinv(self.A_eq * moves)
+        return inverse
+
+    def _holds(self, x: Array) -> bool:
+        """Whether bounds and inequalities hold exactly, and equations up to d roundings of their terms."""
+        lower, upper = self.bounds.T
+        terms = np.abs(self.A_eq) @ np.abs(x) + np.abs(self.b_eq)
+        level = np.abs(self.A_eq @ x - self.b_eq) <= 2 * x.size * EPS * terms
+        return bool(
+            np.all(x >= lower) and np.all(x <= upper) and np.all(self.A_ub @ x <= self.b_ub) and level.all()
         )
 
     def tangent(self, v: ArrayLike) -> Array:

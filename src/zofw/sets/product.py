@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Blocks
-from zofw.sets.custom import as_set
+from zofw.sets.custom import as_set, can_clip, can_project
 from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, point, register
 
 __all__ = ["Product"]
@@ -117,11 +117,20 @@ class Product(Vertices):
     @property
     def project(self) -> Callable[[ArrayLike], Array]:
         """Euclidean projection, block by block; absent if a factor has none."""
-        unable = [name_of(part) for part in self.sets if not hasattr(part, "project")]
-        if unable:
-            raise AttributeError(f"Product: {', '.join(unable)} cannot project.")
-        return self._project
+        return self._blockwise("project", can_project)
 
-    def _project(self, x: ArrayLike) -> Array:
-        blocks: list[tuple[Any, Array]] = [*self._parts(point(self, x))]
-        return np.concatenate([part.project(block) for part, block in blocks])
+    @property
+    def clip(self) -> Callable[[ArrayLike], Array]:
+        """Exact members, block by block; absent if a factor has none."""
+        return self._blockwise("clip", can_clip)
+
+    def _blockwise(self, move: str, able: Callable[[object], bool]) -> Callable[[ArrayLike], Array]:
+        """The method of that name of every factor, on its block."""
+        unable = [name_of(part) for part in self.sets if not able(part)]
+        if unable:
+            raise AttributeError(f"Product: {', '.join(unable)} cannot {move}.")
+
+        def moved(x: ArrayLike) -> Array:
+            return np.concatenate([getattr(part, move)(block) for part, block in self._parts(point(self, x))])
+
+        return moved

@@ -18,14 +18,16 @@ SETS = Registry("set")
 register = SETS.register
 
 Inball = tuple[Array, float]
+EPS = float(np.finfo(np.float64).eps)
 
 
 @runtime_checkable
 class Region(Protocol):
     """A compact convex set X of ℝᵈ with everything this library asks of it.
 
-    ``project(x)``, the Euclidean projection, is optional: a set that cannot project cheaply has no such method, and
-    `can_project` tells.
+    Two methods are optional, and `can_project` and `can_clip` tell whether a set has them. ``project(x)`` is the Euclidean
+    projection. ``clip(x)`` is a member with no tolerance at all: every inequality holds to the last bit of ``<=`` and every
+    equation to rounding. A point that is a member up to rounding moves by rounding, an exact member not at all.
     """
 
     @property
@@ -102,6 +104,30 @@ def frozen(owner: object, name: str, value: ArrayLike, ndim: int) -> Array:
     return array
 
 
+def bounds_of(owner: object, lower: ArrayLike, upper: ArrayLike) -> dict[str, float | Array]:
+    """Bounds on coordinates, each one number or an array of shape (d,), with lower ≤ upper everywhere."""
+    bounds: dict[str, float | Array] = {}
+    for name, given in (("lower", lower), ("upper", upper)):
+        bound = frozen(owner, name, given, min(np.ndim(given), 1))
+        bounds[name] = bound if bound.ndim else float(bound)
+    sizes = {np.size(b) for b in bounds.values() if np.ndim(b)}
+    if len(sizes) > 1 or 0 in sizes:
+        raise ValueError(
+            f"{name_of(owner)}: lower and upper must have one common length of at least 1, but have {sorted(sizes)}."
+        )
+    wrong = np.flatnonzero(np.greater(bounds["lower"], bounds["upper"]))
+    if wrong.size:
+        raise ValueError(
+            f"{name_of(owner)}: lower must not exceed upper, but does at {wrong.size} places, first at {wrong[0]}."
+        )
+    return bounds
+
+
+def common_length(*bounds: float | Array) -> int | None:
+    """The length of those bounds that are arrays, None if all are numbers."""
+    return max((np.size(bound) for bound in bounds if np.ndim(bound)), default=None)
+
+
 def point(owner: Vertices, x: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
     """x as a flat float64 array of a dimension the set lives in; a matrix of the given shape is flattened."""
     array = np.asarray(x)
@@ -119,6 +145,18 @@ def point(owner: Vertices, x: ArrayLike, shape: tuple[int, int] | None = None) -
         )
     owner.check_dim(array.size)
     return np.asarray(array, dtype=np.float64).reshape(-1)
+
+
+def finite(owner: Vertices, x: ArrayLike) -> Array:
+    """x as a flat float64 array without NaN or infinite entries."""
+    flat = np.asarray(x, dtype=np.float64).reshape(-1)
+    owner.check_dim(flat.size)
+    if not np.isfinite(flat).all():
+        raise ValueError(
+            f"{name_of(owner)}: the point has {np.count_nonzero(~np.isfinite(flat))} NaN or infinite entries of "
+            f"{flat.size}; only a finite point can be clipped."
+        )
+    return flat
 
 
 def gradient(owner: Vertices, g: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
@@ -189,9 +227,14 @@ class Ball(Vertices):
     """What a norm ball {x : ‖x‖ ≤ radius} derives from how its unit ball lies among Euclidean balls."""
 
     radius: float
+    shape: tuple[int, int] | None = None  # of the matrices, if the points are matrices
 
     def __post_init__(self) -> None:
         positive(self, "radius")
+
+    @abstractmethod
+    def norm(self, x: Array) -> float:
+        """‖x‖ of a flat x."""
 
     @abstractmethod
     def inner(self, dim: int) -> float:
@@ -200,6 +243,18 @@ class Ball(Vertices):
     @abstractmethod
     def outer(self, dim: int) -> float:
         """Radius of the least Euclidean ball around 0 that holds the unit ball of the norm."""
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether ‖x‖ ≤ r (1 + tol)."""
+        return bool(self.norm(point(self, x, self.shape)) <= self.radius * (1 + tol))
+
+    def clip(self, x: ArrayLike) -> Array:
+        """x, scaled by r/‖x‖ and a few roundings less if ‖x‖ > r: then ‖x‖ ≤ r as `norm` computes it."""
+        inside, less = finite(self, x).copy(), EPS
+        while (norm := self.norm(inside)) > self.radius:
+            inside *= self.radius / norm * (1 - less)
+            less *= 2
+        return inside.reshape(np.shape(x))
 
     def diameter(self, dim: int) -> float:
         """Twice the Euclidean radius: exact, for a ball is symmetric."""

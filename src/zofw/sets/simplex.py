@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import Inball, Vertices, gradient, point, positive, register
-from zofw.sets.thresholds import project_capped
+from zofw.sets.protocol import Inball, Vertices, finite, gradient, point, positive, register
+from zofw.sets.thresholds import project_capped, settle
 
 __all__ = ["Simplex", "centred_radius"]
 
@@ -73,3 +73,8 @@ class Simplex(Vertices):
     def project(self, x: ArrayLike) -> Array:
         """Euclidean projection, by one sort."""
         return project_capped(point(self, x), self.total, self.total)
+
+    def clip(self, x: ArrayLike) -> Array:
+        """No entry below 0 or above a, and a sum within one rounding of a."""
+        x = finite(self, x)
+        return settle(x if self.contains(x) else self.project(x), self.total, self.total)

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array, Atom, RankOne
 from zofw.sets.lanczos import EXACT, start_vector, top_eigenvector
 from zofw.sets.nuclear_ball import warm_factor
-from zofw.sets.protocol import Inball, Square, counting, point, positive, register, scaled
+from zofw.sets.protocol import EPS, Inball, Square, counting, finite, point, positive, register, scaled
 from zofw.sets.simplex import centred_radius
-from zofw.sets.thresholds import project_capped
+from zofw.sets.thresholds import project_capped, settle
 
 __all__ = ["Spectraplex"]
 
@@ -101,3 +101,21 @@ class Spectraplex(Square):
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
         nearest: Array = (vectors * project_capped(values, self.trace, self.trace)) @ vectors.T
         return nearest.reshape(np.shape(x))
+
+    def clip(self, x: ArrayLike) -> Array:
+        """Exactly symmetric, a trace within one rounding of a, and no negative eigenvalue as LAPACK computes them."""
+        flat = finite(self, x)
+        matrix = (flat if self.contains(flat) else self.project(flat)).reshape(self.shape)
+        centre = np.eye(self.size) * (self.trace / self.size)
+        inside, share = _with_trace((matrix + matrix.T) / 2, self.trace), EPS
+        while np.linalg.eigvalsh(inside)[0] < 0:  # share = 1 is the centre
+            inside = _with_trace(inside + share * (centre - inside), self.trace)
+            share *= 2
+        return inside.reshape(np.shape(x))
+
+
+def _with_trace(matrix: Array, trace: float) -> Array:
+    """The matrix with a diagonal that adds up to the trace."""
+    fixed = matrix.copy()
+    np.fill_diagonal(fixed, settle(np.diag(matrix), trace, trace))
+    return fixed

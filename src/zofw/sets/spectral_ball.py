@@ -1,0 +1,72 @@
+"""The spectral-norm ball."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array, Atom, Dense
+from zofw.sets.nuclear_ball import matrix_shape, singular_values
+from zofw.sets.protocol import Ball, point, positive, register, scaled
+
+__all__ = ["SpectralBall"]
+
+
+@register("spectral-ball")
+@dataclass(frozen=True)
+class SpectralBall(Ball):
+    r"""The ball :math:`\{X \in \mathbb{R}^{m \times k} : \sigma_1(X) \le r\}`, flattened by rows.
+
+    .. math:: \arg\min_S \langle G, S\rangle = -r\,U V^\top, \qquad G = U \Sigma V^\top,
+
+    with the thin singular value decomposition of G; where G lacks full rank, the decomposition completes U and V. It is
+    the dual of `NuclearBall`, and bounds how much a linear map can stretch.
+
+    Parameters
+    ----------
+    radius
+        The radius r > 0.
+    shape
+        The numbers of rows and columns (m, k).
+
+    References
+    ----------
+    K. Jordan, Muon: an optimizer for hidden layers in neural networks, 2024 (the same linear minimiser as a step).
+    """
+
+    radius: float
+    shape: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        positive(self, "radius")
+        object.__setattr__(self, "shape", matrix_shape(self, self.shape))
+
+    @property
+    def fixed_dim(self) -> int:
+        """m·k."""
+        return self.shape[0] * self.shape[1]
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
+        """−r U Vᵀ."""
+        u, _, vt = np.linalg.svd(scaled(self, g, self.shape).reshape(self.shape), full_matrices=False)
+        return Dense((-self.radius * (u @ vt)).reshape(-1))
+
+    def norm(self, x: Array) -> float:
+        """σ₁(X)."""
+        return float(singular_values(x, self.shape)[0])
+
+    def inner(self, dim: int) -> float:
+        """1: the spectral norm is at most the Frobenius norm."""
+        return 1.0
+
+    def outer(self, dim: int) -> float:
+        """√min(m, k), where all singular values are 1."""
+        return float(min(self.shape) ** 0.5)
+
+    def project(self, x: ArrayLike) -> Array:
+        """Euclidean projection: the singular values clipped at r."""
+        u, sigma, vt = np.linalg.svd(point(self, x, self.shape).reshape(self.shape), full_matrices=False)
+        nearest: Array = (u * np.minimum(sigma, self.radius)) @ vt
+        return nearest.reshape(np.shape(x))
