@@ -26,7 +26,12 @@ from zofw.algorithms.zo_svrg import ZOSVRG
 from zofw.algorithms.zpdvr import ZPDVR
 from zofw.algorithms.zscg import ZSCG
 from zofw.algorithms.zsfw_dvr import ZSFWDVR
-from zofw.core import Task
+from zofw.core import FirstOrder, Task
+
+
+def is_first_order(method: Any) -> bool:
+    """Whether a name or a settings object is that of a reference method, whose task has the gradient."""
+    return isinstance(methods[method] if isinstance(method, str) and method != "auto" else method, FirstOrder)
 
 
 def as_algorithm(method: Any, task: Task) -> tuple[Any, dict[str, str]]:
@@ -78,5 +83,6 @@ __all__ = [
     "StochasticJAGUAR",
     "ZOSFWNonconvex",
     "as_algorithm",
+    "is_first_order",
     "methods",
 ]

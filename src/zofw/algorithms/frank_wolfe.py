@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from zofw.algorithms import settings
 from zofw.algorithms.registry import methods
 from zofw.atoms import Atom, Dense
-from zofw.core import Array, Step, Task, gap
+from zofw.core import Array, FirstOrderTask, Step, gap
 from zofw.schedules import Schedule, as_schedule, open_loop
 
 REFORM = 50  # iterations between two formations of x from its atoms
@@ -137,21 +137,20 @@ class FrankWolfe:
         atoms: tuple[Atom, ...]
         weights: Array
 
-    def check(self, task: Task) -> None:
+    def check(self, task: FirstOrderTask) -> None:
         settings.choice("variant", self.variant, ("vanilla", "away", "pairwise"))
         if not hasattr(self.step_rule, "check"):
             raise ValueError(
                 f"step_rule should be OpenLoop(), ShortStep(L) or LineSearch(); got {self.step_rule!r}."
             )
         self.step_rule.check()
-        _gradient(task)
 
-    def init(self, task: Task, x0: Array) -> State:
+    def init(self, task: FirstOrderTask, x0: Array) -> State:
         return self.State(0, x0, (Dense(x0),), np.ones(1))
 
-    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+    def step(self, task: FirstOrderTask, state: State, rng: np.random.Generator) -> Step:
         yield from ()
-        gradient, t, x, atoms, w = _gradient(task), state.t, state.x, state.atoms, state.weights
+        gradient, t, x, atoms, w = task.gradient, state.t, state.x, state.atoms, state.weights
         g = gradient(x)
         s = task.lmo(g)
         promised = gap(g, x, s)
@@ -178,15 +177,6 @@ class FrankWolfe:
         """The step along d, 0 where rounding has left no descent."""
         slope = float(g @ d)
         return self.step_rule(gradient, t, x, d, slope, most) if slope < 0.0 else 0.0
-
-
-def _gradient(task: Task) -> Gradient:
-    if task.gradient is None:
-        raise ValueError(
-            "frank-wolfe is a first-order reference method and reads ∇f; this problem has no gradient. Give one, "
-            "or take a zeroth-order method such as zo-fw."
-        )
-    return task.gradient
 
 
 def _with(

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from zofw.algorithms import FrankWolfe, LineSearch
-from zofw.core import Array, Task
+from zofw.core import Array, FirstOrderTask
 from zofw.sets import as_set, can_project
 
 __all__ = ["Reference", "reference"]
@@ -128,7 +128,7 @@ def _members(region: Any, dim: int, count: int, rng: np.random.Generator) -> lis
 def _active_sets(problem: Any, region: Any, x0: Array, tol: float, max_iter: int, convex: bool) -> Array:
     """Frank-Wolfe with an active set, to the point whose own gap is at most tol."""
     method = FrankWolfe("pairwise" if convex else "away", LineSearch(0.1))
-    task = Task(region, problem.dim, problem.n, gradient=problem.gradient)
+    task = FirstOrderTask(region, problem.dim, problem.n, gradient=problem.gradient)
     state, rng = method.init(task, x0), np.random.default_rng(0)
     for _ in range(max_iter):
         try:

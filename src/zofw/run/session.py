@@ -16,9 +16,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zofw import kernels
-from zofw.algorithms import as_algorithm
+from zofw.algorithms import as_algorithm, is_first_order
 from zofw.arrays import to_numpy
-from zofw.core import Answer, Array, Batch, Indices, Info, OutOfBudget, Purpose, Query, Step, Task
+from zofw.core import (
+    Answer,
+    Array,
+    Batch,
+    FirstOrderTask,
+    Indices,
+    Info,
+    OutOfBudget,
+    Purpose,
+    Query,
+    Step,
+    Task,
+)
+from zofw.core.task import no_gradient
 from zofw.run.answers import check_answer
 from zofw.run.checkpoint import resume, save
 from zofw.run.clock import Clock
@@ -115,24 +128,24 @@ class Session:
         self.objective = objective
         self.observers = list(observers)
         budget = None if budget is None else int(budget)
+        first_order = is_first_order(method)
         self.task = Task(
             self.set,
             int(dim),
             int(n),
             budget,
             None if max_iter is None else int(max_iter),
-            gradient,
-            objective,
-            support,
+            None if support is None else lambda batch: support(batch),
             inside,
             kernels.integers,
         )
+        if first_order:
+            self.task = FirstOrderTask(**vars(self.task), gradient=gradient or no_gradient)
         self.algorithm, self.reasons = as_algorithm(method, self.task)
         if all(limit is None for limit in limits.values()):
             raise ValueError(
                 "Nothing would ever stop this run: give a budget, or max_iter, max_lmo or max_time."
             )
-        first_order = getattr(self.algorithm, "first_order", False)
         if first_order and all(self.limits[name] is None for name in ("max_iter", "max_lmo", "max_time")):
             raise ValueError(
                 f"{self.algorithm.name} asks no queries, so no budget ends it: give max_iter, max_lmo or max_time."
@@ -244,6 +257,7 @@ class Session:
     def _account(self, query: Query, answer: Answer) -> None:
         self.ledger[query.purpose.line] += query.cost
         self.spent += query.cost
+        self.task.paid += query.cost
         self.number += 1
         self.answers.append(answer)
         self._open, self._told = None, query
@@ -274,6 +288,7 @@ class Session:
 
     def _begin(self) -> Step:
         self.task.lmos = 0
+        self.task.paid = self.nfev
         self.spent = 0
         self.answers = []
         return self._generator()
@@ -303,12 +318,14 @@ class Session:
     def _rehearse(self) -> int:
         """Cost of the coming iteration, asked of a copy that is told zeros; nothing is evaluated."""
         lmos, cost = self.task.lmos, 0
+        self.task.paid = self.nfev
         step = self._generator()
         try:
             with np.errstate(all="ignore"):
                 query = next(step)
                 for _ in range(REHEARSED_QUERIES):
                     cost += query.cost
+                    self.task.paid += query.cost
                     shape = (len(query.anchors), query.width)
                     spread = np.zeros((len(query.anchors), query.count)) if query.variance else None
                     query = step.send(Answer(np.zeros(shape), spread))
@@ -444,6 +461,7 @@ class Session:
         if answers:
             self._step = self._begin()
             self.answers, self.spent = list(answers), spent
+            self.task.paid = self.nfev
             next(self._step)
             for answer in answers[:-1]:
                 self._step.send(answer)

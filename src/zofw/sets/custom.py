@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, as_atom
+from zofw.core import Projecting
 from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, point
 
 __all__ = ["Custom", "as_set", "can_clip", "can_project"]
 
 
-class Projects(Protocol):
-    """A set with a Euclidean projection."""
-
-    def project(self, x: ArrayLike) -> Array:
-        """The member nearest to x."""
-
-
-def can_project(region: object) -> TypeGuard[Projects]:
+def can_project(region: object) -> TypeGuard[Projecting]:
     """Whether a set has a Euclidean projection ``project(x)``."""
-    return hasattr(region, "project")
+    return isinstance(region, Projecting)
 
 
 class Clips(Protocol):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from numbers import Integral, Real
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zofw.atoms import Array, Atom
+from zofw.core import ConvexSet as Region
 from zofw.registry import Registry
 
 __all__ = ["SETS", "Ball", "Inball", "Region", "Square", "Vertices", "register"]
@@ -19,51 +20,6 @@ register = SETS.register
 
 Inball = tuple[Array, float]
 EPS = float(np.finfo(np.float64).eps)
-
-
-@runtime_checkable
-class Region(Protocol):
-    """A compact convex set X of ℝᵈ with everything this library asks of it.
-
-    Two methods are optional, and `can_project` and `can_clip` tell whether a set has them. ``project(x)`` is the Euclidean
-    projection. ``clip(x)`` is a member with no tolerance at all: every inequality holds to the last bit of ``<=`` and every
-    equation to rounding. A point that is a member up to rounding moves by rounding, an exact member not at all.
-    """
-
-    @property
-    def fixed_dim(self) -> int | None:
-        """The dimension d if the set has one of its own, None if it lives in every dimension."""
-
-    def check_dim(self, dim: int) -> None:
-        """Raise ValueError if the set does not live in this dimension."""
-
-    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
-        """A vertex s that minimises ⟨g, s⟩ over X, in structured form.
-
-        The result is a function of (g, warm): no call changes a later one. A warm atom, usually that of the previous
-        call, saves work where the oracle is iterative and is ignored where it is not.
-        """
-
-    def lmo(self, g: ArrayLike, warm: Atom | None = None) -> Array:
-        """The same vertex as a fresh array with the shape of g."""
-
-    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether x is a member, up to tol relative to the scale of the set."""
-
-    def diameter(self, dim: int) -> float:
-        """The greatest Euclidean distance of two members, or a stated upper bound of it."""
-
-    def initial_point(self, dim: int) -> Array:
-        """A member to start from: 0 where it is the natural centre, a barycentre otherwise."""
-
-    def inball(self, dim: int) -> Inball | None:
-        """Centre and radius of a Euclidean ball of the affine hull that lies inside X; None if none is known.
-
-        The radius is infinite when X is a single point, whose affine hull has no directions.
-        """
-
-    def tangent(self, v: ArrayLike) -> Array:
-        """The orthogonal projection of v, (d,) or (d, b), on the directions of the affine hull of X."""
 
 
 def name_of(owner: object) -> str:

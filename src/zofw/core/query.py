@@ -1,29 +1,16 @@
-"""The wall between an algorithm and whoever answers it.
-
-An algorithm never evaluates anything: it yields a :class:`Query` and receives an :class:`Answer`. Everything that is
-counted, seeded, stopped, saved or sent to another machine happens on the other side, in :mod:`zofw.run`.
-
-Dictionary used everywhere: x iterate, s vertex, g gradient estimate, U directions (d×b), mu radius, gamma step size,
-rho averaging, p refresh probability, n components, d dimension, b directions, S batch, t iteration.
-"""
+"""What crosses the wall: a query out, an answer back, and the ways in which an evaluation goes wrong."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zofw.atoms import Atom, as_atom
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
-
-ONE_THREAD = 8192  # entries of vectors that OpenBLAS, which comes with NumPy, multiplies on one thread
+from zofw.core.directions import Array, Directions, Indices
 
 
 class Stencil(Enum):
@@ -88,83 +75,6 @@ class Batch:
         if self.indices is None:
             return np.arange(start, min(stop, self.n), dtype=np.int64)
         return self.indices[start:stop]
-
-
-def of_length(length: int, vector: Any, product: str) -> Array:
-    """The vector as floats, or a sentence about its shape."""
-    array: Array = np.asarray(vector, dtype=float)
-    if array.shape != (length,):
-        raise ValueError(f"{product} needs a vector of shape ({length},); got {array.shape}.")
-    return array
-
-
-class Operator:
-    """``U @ c``, ``U.T @ g`` and ``Z @ U`` for an implicit matrix that knows combine, project and product."""
-
-    __array_ufunc__ = None
-
-    def __matmul__(self: Directions, c: Any) -> Array:
-        return self.combine(of_length(self.count, c, "U @ c"))
-
-    def __rmatmul__(self: Directions, Z: Any) -> Array:
-        return self.product(Z)
-
-    @property
-    def T(self: Directions) -> Transposed:
-        return Transposed(self)
-
-
-@runtime_checkable
-class Directions(Protocol):
-    """A d×b matrix U of search directions, usually implicit: a law and a key, never stored densely."""
-
-    @property
-    def dim(self) -> int: ...
-    @property
-    def count(self) -> int: ...
-    def columns(self, start: int, stop: int) -> Array:
-        """U[:, start:stop], dense (d, stop − start)."""
-
-    def rows(self, index: Indices) -> Array:
-        """U[index, :], dense (len(index), b)."""
-
-    def combine(self, c: Array) -> Array:
-        """U c, (d,)."""
-
-    def project(self, g: Array) -> Array:
-        """Uᵀ g, (b,)."""
-
-    def product(self, Z: Any) -> Array:
-        """Z U for a sparse or dense Z of shape (m, d): dense (m, b)."""
-
-    def __matmul__(self, c: Array, /) -> Array: ...
-    @property
-    def T(self) -> Transposed: ...
-
-
-@dataclass(frozen=True)
-class Transposed:
-    """Uᵀ as an operator."""
-
-    directions: Directions
-
-    def __matmul__(self, g: Array) -> Array:
-        return self.directions.project(of_length(self.directions.dim, g, "U.T @ g"))
-
-
-@runtime_checkable
-class Law(Protocol):
-    """A probability law of d×b direction matrices, carrying its own constants.
-
-    ``scale`` is s with s·E[UUᵀ] = I, and ``second_moment`` is κ with E‖UUᵀx‖² = κ‖x‖². Together they give the step
-    1/(sκ) that minimises E‖(I − αUUᵀ)e‖² over α, and the contraction 1 − 1/(s²κ) which that step attains.
-    """
-
-    def draw(self, rng: np.random.Generator, dim: int, count: int) -> Directions: ...
-    def scale(self, dim: int, count: int) -> float: ...
-    def second_moment(self, dim: int, count: int) -> float: ...
-    def check(self, dim: int, count: int) -> None:
-        """Refuse, with a sentence, a count of directions that the law cannot supply."""
 
 
 class Tile(NamedTuple):
@@ -326,116 +236,6 @@ class EvaluationError(ArithmeticError):
             f"{reason} It was query {query} of the run (the first is 0), in iteration {iteration}, after {paid} paid "
             f"evaluations, with seed {seed}.",
         )
-
-
-class OutOfBudget(Exception):
-    """Thrown into an open iteration whose next query the budget cannot pay; catch it to end with what is known."""
-
-
-def _integers(rng: np.random.Generator, n: int, size: int) -> Indices:
-    return rng.integers(n, size=size, dtype=np.int64)
-
-
-@dataclass
-class Task:
-    """What an algorithm may know of its problem: the set, the sizes, the budget. Never the objective."""
-
-    set: Any
-    dim: int
-    n: int = 1
-    budget: int | None = None
-    max_iter: int | None = None
-    gradient: Callable[[Array], Array] | None = None
-    value: Callable[[Array], float] | None = None
-    support: Callable[[Batch], Indices] | None = None
-    inside: bool = False
-    draw: Callable[[np.random.Generator, int, int], Indices] = field(default=_integers, compare=False)
-    lmos: int = field(default=0, compare=False)
-
-    def lmo(self, g: Array, warm: Atom | None = None) -> Atom:
-        """A minimiser of ⟨g, s⟩ over the set, counted; ``warm``, an earlier atom, saves an iterative oracle work."""
-        self.lmos += 1
-        return as_atom(self.set.atom(g) if warm is None else self.set.atom(g, warm))
-
-    @property
-    def can_project(self) -> bool:
-        """Whether the set has a Euclidean projection."""
-        return hasattr(self.set, "project")
-
-    def project(self, x: Array) -> Array:
-        """The Euclidean projection on the set."""
-        point: Array = self.set.project(x)
-        return point
-
-    @property
-    def diameter(self) -> float:
-        return float(self.set.diameter(self.dim))
-
-    @property
-    def reach(self) -> float:
-        """How far from any x a point may be asked for: the radius of a ball in the set where points must stay inside."""
-        ball = self.set.inball(self.dim) if self.inside else None
-        return math.inf if ball is None else float(ball[1])
-
-    @property
-    def all(self) -> Batch:
-        return Batch(self.n)
-
-    def given(self, U: Directions, S: Batch) -> Directions:
-        """U for use after a query over S: a lazy law replaces the rows that S cannot see, every other keeps them."""
-        conditioned: Callable[[Indices | None], Directions] | None = getattr(U, "given", None)
-        if conditioned is None:
-            return U
-        return conditioned(None if self.support is None else self.support(S))
-
-    def sample(self, rng: np.random.Generator, size: int) -> Batch:
-        """``size`` components drawn uniformly with replacement."""
-        return Batch.drawn(self.n, self.draw(rng, self.n, size))
-
-
-def gap(g: Array, x: Array, s: Atom) -> float:
-    """⟨g, x − s⟩, added in one order whatever the number of threads: the BLAS takes several for long vectors only."""
-    along = np.dot(g, x) if len(g) <= ONE_THREAD else np.einsum("i,i->", g, x)
-    return float(along) - s.dot(g)
-
-
-class State(Protocol):
-    """What the next step needs, and nothing else: a frozen dataclass with at least t and x."""
-
-    @property
-    def t(self) -> int: ...
-    @property
-    def x(self) -> Array: ...
-
-
-Info = dict[str, float]
-Step = Generator[Query, Answer, tuple[Any, Info]]
-
-
-class Algorithm(Protocol):
-    """A frozen dataclass of settings, with one step of the method as a generator of queries.
-
-    ``step`` must be a pure function of (task, state, rng) and the answers: the session replays it to resume a run.
-    ``resolve`` replaces settings left at None by values derived from the task; ``check`` refuses bad settings with a
-    sentence before the first query. First-order methods set ``first_order`` and read ``task.gradient``.
-    """
-
-    name: ClassVar[str]
-
-    def init(self, task: Task, x0: Array) -> Any: ...
-    def step(self, task: Task, state: Any, rng: np.random.Generator) -> Step: ...
-
-
-@runtime_checkable
-class Problem(Protocol):
-    """A finite sum: component values at points, and nothing else."""
-
-    @property
-    def n(self) -> int: ...
-    @property
-    def dim(self) -> int: ...
-    def values(self, points: Array, components: Indices) -> Array:
-        """f_i(x) for every point (rows) and component (columns): (len(points), len(components))."""
 
 
 def blocks(total: int, size: int) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,171 @@
+"""What a method may know of its problem."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Atom, as_atom
+from zofw.core.directions import Array, Directions, Indices
+from zofw.core.query import Batch
+
+ONE_THREAD = 8192  # entries of vectors that OpenBLAS, which comes with NumPy, multiplies on one thread
+
+
+@runtime_checkable
+class ConvexSet(Protocol):
+    """A compact convex set X of ℝᵈ with everything this library asks of it.
+
+    A set with a cheap Euclidean projection is a :class:`Projecting` one as well. ``clip(x)`` is optional too: a member with
+    no tolerance at all, every inequality to the last bit of ``<=`` and every equation to rounding. A point that is a member
+    up to rounding moves by rounding, an exact member not at all.
+    """
+
+    @property
+    def fixed_dim(self) -> int | None:
+        """The dimension d if the set has one of its own, None if it lives in every dimension."""
+
+    def check_dim(self, dim: int) -> None:
+        """Raise ValueError if the set does not live in this dimension."""
+
+    def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
+        """A vertex s that minimises ⟨g, s⟩ over X, in structured form.
+
+        The result is a function of (g, warm): no call changes a later one. A warm atom, usually that of the previous
+        call, saves work where the oracle is iterative and is ignored where it is not.
+        """
+
+    def lmo(self, g: ArrayLike, warm: Atom | None = None) -> Array:
+        """The same vertex as a fresh array with the shape of g."""
+
+    def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
+        """Whether x is a member, up to tol relative to the scale of the set."""
+
+    def diameter(self, dim: int) -> float:
+        """The greatest Euclidean distance of two members, or a stated upper bound of it."""
+
+    def initial_point(self, dim: int) -> Array:
+        """A member to start from: 0 where it is the natural centre, a barycentre otherwise."""
+
+    def inball(self, dim: int) -> tuple[Array, float] | None:
+        """Centre and radius of a Euclidean ball of the affine hull that lies inside X; None if none is known.
+
+        The radius is infinite when X is a single point, whose affine hull has no directions.
+        """
+
+    def tangent(self, v: ArrayLike) -> Array:
+        """The orthogonal projection of v, (d,) or (d, b), on the directions of the affine hull of X."""
+
+
+@runtime_checkable
+class Projecting(Protocol):
+    """A set with a Euclidean projection."""
+
+    def project(self, x: ArrayLike) -> Array:
+        """The member nearest to x."""
+
+
+@runtime_checkable
+class Conditioned(Protocol):
+    """Directions of a lazy law, which may be drawn again where a batch could not see them."""
+
+    def given(self, seen: Indices | None) -> Directions:
+        """U with the rows outside ``seen`` replaced; None for a batch that sees all."""
+
+
+class OutOfBudget(Exception):
+    """Thrown into an open iteration whose next query the budget cannot pay; catch it to end with what is known."""
+
+
+def no_gradient(x: Array) -> Array:
+    raise ValueError(
+        "A first-order reference method reads ∇f, and this problem has no gradient. Give one, or take a zeroth-order method "
+        "such as zo-fw."
+    )
+
+
+def _integers(rng: np.random.Generator, n: int, size: int) -> Indices:
+    return rng.integers(n, size=size, dtype=np.int64)
+
+
+@dataclass
+class Task:
+    """What a zeroth-order method may know of its problem: the set, the sizes, the budget. Never the objective.
+
+    The session keeps ``paid`` and ``lmos``: what the run had paid when the open iteration began, with that iteration's own
+    queries. What failed meanwhile is seen by the next iteration.
+    """
+
+    set: ConvexSet
+    dim: int
+    n: int = 1
+    budget: int | None = None
+    max_iter: int | None = None
+    support: Callable[[Batch], Indices] | None = None
+    inside: bool = False
+    draw: Callable[[np.random.Generator, int, int], Indices] = field(default=_integers, compare=False)
+    lmos: int = field(default=0, compare=False)
+    paid: int = field(default=0, compare=False)
+
+    @property
+    def remaining(self) -> float:
+        """Queries that the open iteration may still ask."""
+        return math.inf if self.budget is None else self.budget - self.paid
+
+    def lmo(self, g: Array, warm: Atom | None = None) -> Atom:
+        """A minimiser of ⟨g, s⟩ over the set, counted; ``warm``, an earlier atom, saves an iterative oracle work."""
+        self.lmos += 1
+        return as_atom(self.set.atom(g) if warm is None else self.set.atom(g, warm))
+
+    @property
+    def can_project(self) -> bool:
+        """Whether the set has a Euclidean projection."""
+        return isinstance(self.set, Projecting)
+
+    def project(self, x: Array) -> Array:
+        """The Euclidean projection on the set."""
+        if not isinstance(self.set, Projecting):
+            raise TypeError(f"{self.set!r} has no Euclidean projection.")
+        return self.set.project(x)
+
+    @property
+    def diameter(self) -> float:
+        return float(self.set.diameter(self.dim))
+
+    @property
+    def reach(self) -> float:
+        """How far from any x a point may be asked for: the radius of a ball in the set where points must stay inside."""
+        ball = self.set.inball(self.dim) if self.inside else None
+        return math.inf if ball is None else float(ball[1])
+
+    @property
+    def all(self) -> Batch:
+        return Batch(self.n)
+
+    def given(self, U: Directions, S: Batch) -> Directions:
+        """U for use after a query over S: a lazy law replaces the rows that S cannot see, every other keeps them."""
+        if not isinstance(U, Conditioned):
+            return U
+        return U.given(None if self.support is None else self.support(S))
+
+    def sample(self, rng: np.random.Generator, size: int) -> Batch:
+        """``size`` components drawn uniformly with replacement."""
+        return Batch.drawn(self.n, self.draw(rng, self.n, size))
+
+
+@dataclass
+class FirstOrderTask(Task):
+    """What a first-order reference method gets: the gradient of the mean as well, computed and in no count."""
+
+    gradient: Callable[[Array], Array] = field(default=no_gradient, compare=False)
+
+
+def gap(g: Array, x: Array, s: Atom) -> float:
+    """⟨g, x − s⟩, added in one order whatever the number of threads: the BLAS takes several for long vectors only."""
+    along = np.dot(g, x) if len(g) <= ONE_THREAD else np.einsum("i,i->", g, x)
+    return float(along) - s.dot(g)
