@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from zofw import Query, Rademacher, Stencil
+from zofw.core import frank_wolfe_info
 from zofw.differences import slopes
 from zofw.estimators import fresh
 
@@ -42,4 +43,4 @@ class Forgetful:
         c = slopes(query, (yield query))[0]
         g = fresh(U, c, law.scale(task.dim, self.directions))
         s = task.lmo(g)
-        return self.State(t + 1, s.move(x, 2 / (t + 2))), {"gap": float(g @ x) - s.dot(g)}
+        return self.State(t + 1, s.move(x, 2 / (t + 2))), frank_wolfe_info(g, x, s)

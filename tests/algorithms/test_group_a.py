@@ -200,7 +200,7 @@ def test_first_iterations_equal_the_paper(name: str, where: str) -> None:
         t = seen["iterations"]
         np.testing.assert_allclose(session.x, expected, rtol=1e-9, atol=1e-10, err_msg=f"iteration {t}")
         assert (spent, calls) == (world.queries - before[0], world.lmos - before[1])
-        assert spent == case.queries(t, session.info)
+        assert spent == case.queries(t, session.info.columns())
         assert calls == 1 or "accelerated" in name
         assert region.contains(session.x)
         seen.update(iterations=t + 1, queries=session.nfev, lmos=session.nlmo)

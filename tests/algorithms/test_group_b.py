@@ -184,7 +184,7 @@ def test_first_iterations_equal_the_paper(name: str, where: str) -> None:
         np.testing.assert_allclose(session.x, next(box), rtol=1e-9, atol=1e-10, err_msg=f"iteration {t}")
         costs.append(session.nfev)
         calls.append(session.nlmo)
-        assert costs[-1] - costs[-2] == world.queries - before == case.queries(t, session.info)
+        assert costs[-1] - costs[-2] == world.queries - before == case.queries(t, session.info.columns())
         assert calls[-1] - calls[-2] == world.lmos - lmos
         assert case.lmos in (None, calls[-1] - calls[-2])
         assert region.contains(session.x)
@@ -294,7 +294,7 @@ def test_frank_wolfe_equals_its_transcription(where: str, variant: Any, rule: st
     def compare(session: zofw.Session) -> None:
         x, gap = next(box)
         np.testing.assert_allclose(session.x, x, rtol=1e-8, atol=1e-9, err_msg=f"iteration {session.nit}")
-        assert session.info["gap"] == pytest.approx(gap, rel=1e-8, abs=1e-9)
+        assert session.info.gap == pytest.approx(gap, rel=1e-8, abs=1e-9)
         assert region.contains(session.x)
 
     session.observers.append(compare)
@@ -327,7 +327,7 @@ def test_gap_bounds_the_error() -> None:
     before = [session.x]
 
     def check(session: zofw.Session) -> None:
-        assert f(before[-1]) - f(best.x) <= session.info["gap"] + 1e-12
+        assert f(before[-1]) - f(best.x) <= session.info.gap + 1e-12
         before.append(session.x)
 
     session.observers.append(check)

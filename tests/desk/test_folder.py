@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import zofw
 from conftest import Still, examples
-from zofw.core import OutOfBudget, Query
+from zofw.core import Info, OutOfBudget, Query
 from zofw.desk import Desk, Request, files, folder, read_request, write_answer
 from zofw.desk import request as form
 from zofw.run import FileError, LockedError, StorageError, answering
@@ -224,7 +224,7 @@ class Modest(Still):
             yield Query(np.stack([state.x, 0.5 * state.x, 0.2 * state.x]), task.all)
         except OutOfBudget:
             yield Query(0.1 * state.x, task.all)
-        return self.State(state.t + 1, state.x), {}
+        return self.State(state.t + 1, state.x), Info()
 
 
 @pytest.mark.parametrize("answered", [0, 2])

@@ -120,7 +120,7 @@ if __name__ == "__main__":
         method, checkpoint, paid = sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
         result = run(method, checkpoint, problem(paid, float(sys.argv[5])))
         result.save(f"{checkpoint}.result")
-        sys.exit(0 if result.success else 3)
+        sys.exit(3 if result.status is zofw.Status.INTERRUPTED else 0)
     folder, kills = Path(sys.argv[2]), int(sys.argv[3])
     generator = np.random.default_rng(int(sys.argv[4]))
     reports = [report for method in sys.argv[5:] for report in kill_often(method, folder, kills, generator)]

@@ -10,7 +10,7 @@ import numpy as np
 
 import zofw
 from conftest import Still
-from zofw.core import Answer, Query
+from zofw.core import Answer, Info, Query
 
 YARD = 4e-5
 
@@ -20,7 +20,7 @@ class Asks(Still):
 
     def step(self, task, state, rng):
         yield Query(state.x, task.sample(rng, 1))
-        return self.State(state.t + 1, state.x), {}
+        return self.State(state.t + 1, state.x), Info()
 
 
 def yardstick() -> float:

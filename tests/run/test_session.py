@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import math
+from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import zofw
 from conftest import Still, quadratic_sum
-from zofw.core import Answer, Query, Stencil
-from zofw.problems import evaluate
+from zofw.core import Answer, Ending, Info, Query, Stencil
+from zofw.problems import evaluate, mean_value
 
 
 def solve(session: zofw.Session, problem: object) -> zofw.Result:
@@ -27,7 +29,7 @@ def test_the_budget_is_spent_to_the_last_affordable_iteration_and_never_exceeded
     for budget in (price, price + 1, 5 * price - 1, 5 * price):
         result = zofw.minimize(f, zofw.L1Ball(1.0), method="zo-fw", budget=budget, rng=0)
         assert result.nfev == budget // price * price and result.nit == budget // price
-        assert result.status is zofw.Status.BUDGET and result.success
+        assert result.status is zofw.Status.BUDGET and not result.success
         assert sum(result.ledger.values()) == result.nfev
 
 
@@ -44,14 +46,54 @@ def test_a_budget_too_small_for_one_iteration_states_the_least():
 )
 def test_limits_stop_with_their_own_status(limit, status):
     result = zofw.minimize(quadratic_sum(), zofw.Simplex(), method="zo-fw", budget=10**6, rng=0, **limit)
-    assert result.status.name == status and result.message == result.status.sentence and result.success
+    assert result.status.name == status and result.message == result.status.sentence and not result.success
 
 
 def test_gap_tolerance():
-    result = zofw.minimize(
-        quadratic_sum(), zofw.L1Ball(0.1), method="zo-fw", budget=10**6, gap_tol=1e-2, rng=0
+    """A gap without a bound ends a run as estimated, at the very point where the gap was found."""
+    f, region = quadratic_sum(), zofw.L1Ball(0.1)
+    result = zofw.minimize(f, region, method="zo-fw", budget=10**6, gap_tol=1e-2, rng=0)
+    assert result.status is zofw.Status.ESTIMATED and not result.success and result.gap <= 1e-2
+    g = np.array(
+        [(mean_value(f, result.x + h) - mean_value(f, result.x - h)) / 2e-6 for h in 1e-6 * np.eye(f.dim)]
     )
-    assert result.status is zofw.Status.CONVERGED and result.gap <= 1e-2
+    assert result.gap == pytest.approx(g @ (result.x - region.lmo(g)), rel=1e-3)
+
+
+@dataclass(frozen=True)
+class Boaster:
+    """Says that it has converged, with whatever bound it was given."""
+
+    bound: float | None
+    converged: bool = True
+    name: ClassVar[str] = "boaster"
+    State: ClassVar = zofw.ZOFW.State
+
+    def init(self, task, x0):
+        return self.State(0, x0)
+
+    def step(self, task, state, rng):
+        yield Query(state.x, task.all)
+        return self.State(1, state.x), Info(0.5, bound=self.bound, ending=Ending(self.converged, "Done."))
+
+
+@pytest.mark.parametrize(
+    ("bound", "converged", "gap_tol", "status"),
+    [
+        (None, True, None, "CONVERGED"),
+        (None, False, None, "STALLED"),
+        (None, True, 1.0, "STALLED"),
+        (2.0, True, 1.0, "STALLED"),
+        (1.0, False, 1.0, "CONVERGED"),
+    ],
+)
+def test_no_run_converges_with_a_bound_above_its_tolerance(bound, converged, gap_tol, status):
+    method = Boaster(bound, converged)
+    result = zofw.minimize(
+        quadratic_sum(), zofw.L1Ball(1.0), method=method, budget=10**4, gap_tol=gap_tol, rng=0
+    )
+    assert result.status.name == status and result.nit == 1 and result.message == "Done."
+    assert result.success == (status == "CONVERGED")
 
 
 def test_callback_sees_the_run_and_stops_it():
@@ -188,7 +230,7 @@ def test_an_iteration_that_runs_out_of_budget_may_end_with_what_it_has():
             except OutOfBudget:
                 if not self.catch:
                     raise
-            return self.State(state.t + 1, state.x), {}
+            return self.State(state.t + 1, state.x), Info()
 
     f = zofw.problems.BlackBox(lambda x: 1.0, dim=2)
     caught = zofw.minimize(f, zofw.Simplex(), method=Hungry(True), budget=7)

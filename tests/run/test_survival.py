@@ -116,7 +116,7 @@ def test_signals_reach_methods_that_ask_nothing_and_leave_other_threads_alone(tm
     thread = threading.Thread(target=lambda: results.append(killable.run("zo-fw", tmp_path / "b.npz", f)))
     thread.start()
     thread.join()
-    assert results[0].success
+    assert results[0].status is zofw.Status.BUDGET
 
 
 def test_a_run_is_never_overwritten(tmp_path):
@@ -276,7 +276,7 @@ def test_two_processes_on_one_checkpoint(tmp_path):
         process.kill()
         process.wait()
     assert (tmp_path / "run.npz.lock").exists()  # left by the dead, and no obstacle
-    assert zofw.resume(path, killable.problem()).success
+    assert zofw.resume(path, killable.problem()).status is zofw.Status.BUDGET
     assert not (tmp_path / "run.npz.lock").exists()
 
 

@@ -56,7 +56,7 @@ def errors(known: Known, method: ZSFWDVR, state: ZSFWDVR.State) -> tuple[np.ndar
     for seed in range(DRAWS):
         after, info = one_step(method, known, task, state, np.random.default_rng(seed))
         sample.append(float(((after.g - target) ** 2).sum()))
-        refreshed.append(bool(info["refresh"]))
+        refreshed.append(bool(info.numbers["refresh"]))
     return np.array(sample), np.array(refreshed)
 
 

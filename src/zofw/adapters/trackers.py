@@ -82,7 +82,7 @@ class Tracker:
             "iteration": session.nit,
             "lmos": session.nlmo,
             "seconds": session.seconds,
-            **session.info,
+            **session.info.columns(),
         }
         if session.gap is not None:
             numbers["gap"] = session.gap

@@ -35,7 +35,7 @@ from zofw.algorithms.horizon import Scaled, constant_step, horizon
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.atoms import Atom
-from zofw.core import Array, Batch, Directions, Purpose, Query, Stencil, Step, Task, gap
+from zofw.core import Array, Batch, Directions, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
 from zofw.directions import Sphere, basis
 from zofw.estimators import fresh, spider
@@ -184,4 +184,4 @@ class AccSZOFW:
             v = spider(v, U, c, scale)
         w = task.lmo(v)
         x_next, z_next = momentum(w, x, z, eta, t)
-        return self.State(t + 1, z_next, x_next, z, v), {"gap": gap(v, z, w), "gamma": eta}
+        return self.State(t + 1, z_next, x_next, z, v), frank_wolfe_info(v, z, w, gamma=eta)

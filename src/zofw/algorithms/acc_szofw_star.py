@@ -37,7 +37,7 @@ from zofw.algorithms.acc_szofw import (
 from zofw.algorithms.horizon import constant_step, horizon
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
-from zofw.core import Array, Purpose, Step, Task, gap
+from zofw.core import Array, Purpose, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
 from zofw.estimators import fresh, storm
 from zofw.schedules import Constant, Power, Schedule, as_schedule
@@ -106,4 +106,4 @@ class AccSZOFWStar:
         v = fresh(U, c[0], scale) if v is None else storm(v, U, c, scale, rho)
         w = task.lmo(v)
         x_next, z_next = momentum(w, x, z, eta, t)
-        return AccSZOFW.State(t + 1, z_next, x_next, z, v), {"gap": gap(v, z, w), "gamma": eta}
+        return AccSZOFW.State(t + 1, z_next, x_next, z, v), frank_wolfe_info(v, z, w, gamma=eta)

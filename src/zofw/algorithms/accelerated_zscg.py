@@ -35,7 +35,7 @@ from zofw.algorithms import settings
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.algorithms.zscg import check_pairs, mean_of_pairs, pairs_at
-from zofw.core import Array, Law, Step, Task
+from zofw.core import Array, Info, Law, Step, Task
 from zofw.directions import Gaussian
 from zofw.schedules import Power, Schedule, as_schedule
 
@@ -135,7 +135,7 @@ class AcceleratedZSCG:
         w = (1.0 - alpha) * z + alpha * x
         G = yield from mean_of_pairs(task, w, pairs_at(self.batch_size, t), nu, self.law, rng)
         x = icg(task, x, G, gamma, mu)
-        return self.State(t + 1, (1.0 - alpha) * z + alpha * x, x), {"gamma": alpha}
+        return self.State(t + 1, (1.0 - alpha) * z + alpha * x, x), Info(numbers={"gamma": alpha})
 
 
 @dataclass(frozen=True)

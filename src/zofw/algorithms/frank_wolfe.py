@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from zofw.algorithms import settings
 from zofw.algorithms.registry import methods
 from zofw.atoms import Atom, Dense
-from zofw.core import Array, FirstOrderTask, Step, gap
+from zofw.core import Array, FirstOrderTask, Info, Step, gap
 from zofw.schedules import Schedule, as_schedule, open_loop
 
 REFORM = 50  # iterations between two formations of x from its atoms
@@ -111,7 +111,7 @@ class LineSearch:
 class FrankWolfe:
     """Settings of the first-order reference. No queries; one gradient and one LMO call an iteration.
 
-    A line search takes a few more gradients. ``info["gap"]`` is the certificate: for convex f it bounds f(x_t) − min f,
+    A line search takes a few more gradients. ``info.bound`` is the certificate: for convex f it bounds f(x_t) − min f,
     x_t being the point before the step, and f(x_{t+1}) − min f as well wherever the step does not increase f.
 
     Parameters
@@ -156,7 +156,9 @@ class FrankWolfe:
         promised = gap(g, x, s)
         if self.variant == "vanilla":
             gamma = self._gamma(gradient, t, x, g, d := s.dense() - x, 1.0)
-            return self.State(t + 1, x + gamma * d, atoms, w), {"gap": promised, "gamma": gamma}
+            return self.State(t + 1, x + gamma * d, atoms, w), Info(
+                promised, bound=promised, at_start=True, numbers={"gamma": gamma}
+            )
         heights = np.array([a.dot(g) for a in atoms])
         i = int(np.argmax(heights))
         if self.variant == "pairwise":
@@ -171,7 +173,9 @@ class FrankWolfe:
             w[i] = 0.0 if gamma == most else w[i] - gamma
         atoms, w = _with(atoms, w, s, gamma if growth <= 0 else 0.0, heights == s.dot(g))
         x = _combine(atoms, w) if (t + 1) % REFORM == 0 else x + gamma * d
-        return self.State(t + 1, x, atoms, w), {"gap": promised, "gamma": gamma, "active": float(len(atoms))}
+        return self.State(t + 1, x, atoms, w), Info(
+            promised, bound=promised, at_start=True, numbers={"gamma": gamma, "active": float(len(atoms))}
+        )
 
     def _gamma(self, gradient: Gradient, t: int, x: Array, g: Array, d: Array, most: float) -> float:
         """The step along d, 0 where rounding has left no descent."""

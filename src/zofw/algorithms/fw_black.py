@@ -30,7 +30,7 @@ import numpy as np
 
 from zofw.algorithms import settings
 from zofw.algorithms.registry import methods
-from zofw.core import Answer, Array, Law, Purpose, Query, Stencil, Step, Task, gap
+from zofw.core import Answer, Array, Law, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
 from zofw.directions import Gaussian, Sphere
 from zofw.estimators import average, fresh
@@ -130,7 +130,7 @@ class FWBlack:
         q = yield from self._estimate(task, x, mu, rng)
         m = average(m, q, 1.0 - self.momentum)
         s = task.lmo(m)
-        return self.State(t + 1, s.move(x, gamma), m), {"gap": gap(m, x, s), "gamma": gamma}
+        return self.State(t + 1, s.move(x, gamma), m), frank_wolfe_info(m, x, s, gamma=gamma)
 
     def _estimate(
         self, task: Task, x: Array, mu: float, rng: np.random.Generator

@@ -27,7 +27,7 @@ from zofw.algorithms.condg import condg
 from zofw.algorithms.fzfw import FZFW, coordinate_spider, root_batches
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
-from zofw.core import Array, Step, Task
+from zofw.core import Array, Info, Step, Task
 from zofw.schedules import Power, Schedule, as_schedule
 
 
@@ -82,4 +82,6 @@ class FZCGS:
         eta, mu = as_schedule(self.accuracy)(t), as_schedule(self.radius)(t)
         v = yield from coordinate_spider(task, state, rng, self.period, self.batch_size, mu)
         new, gap = condg(task, v, x, gamma, eta, self.max_inner)
-        return FZFW.State(t + 1, new, x, v), {"gap": gap, "mapping": float(np.linalg.norm(x - new)) / gamma}
+        return FZFW.State(t + 1, new, x, v), Info(
+            gap, at_start=True, numbers={"mapping": float(np.linalg.norm(x - new)) / gamma}
+        )

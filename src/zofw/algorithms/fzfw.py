@@ -29,7 +29,7 @@ import numpy as np
 from zofw.algorithms import settings
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
-from zofw.core import Answer, Array, Purpose, Query, Stencil, Step, Task, gap
+from zofw.core import Answer, Array, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
 from zofw.directions import basis
 from zofw.estimators import spider
@@ -89,7 +89,7 @@ class FZFW:
         gamma, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
         v = yield from coordinate_spider(task, state, rng, self.period, self.batch_size, mu)
         u = task.lmo(v)
-        return self.State(t + 1, u.move(x, gamma), x, v), {"gap": gap(v, x, u), "gamma": gamma}
+        return self.State(t + 1, u.move(x, gamma), x, v), frank_wolfe_info(v, x, u, gamma=gamma)
 
 
 def root_batches(task: Task) -> dict[str, tuple[int, str]]:

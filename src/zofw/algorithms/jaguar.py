@@ -30,7 +30,7 @@ import numpy as np
 from zofw.algorithms import settings
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
-from zofw.core import Answer, Array, Batch, Purpose, Query, Stencil, Step, Task, gap
+from zofw.core import Answer, Array, Batch, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
 from zofw.directions import Coordinate, basis
 from zofw.estimators import average, refine
@@ -96,7 +96,7 @@ class JAGUAR:
             query = Query(x, task.all, U, tau, Stencil.CENTRAL, Purpose.REFRESH)
             h = refine(state.h, U, slopes(query, (yield query))[0], 1.0)
         s = task.lmo(h)
-        return self.State(t + 1, s.move(x, gamma), h), {"gap": gap(h, x, s), "gamma": gamma}
+        return self.State(t + 1, s.move(x, gamma), h), frank_wolfe_info(h, x, s, gamma=gamma)
 
 
 @methods.register("jaguar-stochastic")
@@ -170,7 +170,7 @@ class StochasticJAGUAR:
         g = average(g, refine(h, U, c, d / b), eta)
         h = refine(h, U, c, 1.0)
         s = task.lmo(g)
-        return self.State(t + 1, s.move(x, gamma), h, g), {"gap": gap(g, x, s), "gamma": gamma}
+        return self.State(t + 1, s.move(x, gamma), h, g), frank_wolfe_info(g, x, s, gamma=gamma)
 
 
 def _check(method: JAGUAR | StochasticJAGUAR, task: Task) -> None:

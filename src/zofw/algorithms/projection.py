@@ -35,4 +35,4 @@ def descent(task: Task, count: int) -> float:
 def projected_step(task: Task, x: Array, g: Array, a: float) -> tuple[Array, Info]:
     """x⁺ = Π_X(x − a g), and the length ‖x − x⁺‖/a of the gradient mapping."""
     new = task.project(x - a * g)
-    return new, {"mapping": float(np.linalg.norm(x - new)) / a, "gamma": a}
+    return new, Info(numbers={"mapping": float(np.linalg.norm(x - new)) / a, "gamma": a})

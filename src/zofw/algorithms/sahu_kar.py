@@ -29,7 +29,7 @@ from zofw.algorithms import settings
 from zofw.algorithms.fzfw import FZFW
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
-from zofw.core import Array, Law, Purpose, Query, Stencil, Step, Task, gap
+from zofw.core import Array, Law, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
 from zofw.directions import Gaussian, basis
 from zofw.estimators import spider
@@ -101,7 +101,7 @@ class SahuKar:
             c = slopes(query, (yield query))
             g = spider(state.g, Z, c, self.law.scale(d, m))
         s = task.lmo(g)
-        return FZFW.State(t + 1, s.move(x, gamma), x, g), {"gap": gap(g, x, s), "gamma": gamma}
+        return FZFW.State(t + 1, s.move(x, gamma), x, g), frank_wolfe_info(g, x, s, gamma=gamma)
 
 
 def _sizes(n: int, dim: int, n0: float) -> tuple[int, int]:

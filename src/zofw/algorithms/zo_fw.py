@@ -24,7 +24,7 @@ import numpy as np
 from zofw.algorithms import settings
 from zofw.algorithms.horizon import Scaled
 from zofw.algorithms.registry import methods
-from zofw.core import Array, Purpose, Query, Stencil, Step, Task, gap
+from zofw.core import Array, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
 from zofw.directions import basis
 from zofw.schedules import Schedule, as_schedule, open_loop
@@ -76,4 +76,4 @@ class ZOFW:
         query = Query(x, task.all, basis(task.dim), mu, self.stencil, Purpose.REFRESH)
         g = slopes(query, (yield query))[0]
         s = task.lmo(g)
-        return self.State(t + 1, s.move(x, gamma)), {"gap": gap(g, x, s), "gamma": gamma}
+        return self.State(t + 1, s.move(x, gamma)), frank_wolfe_info(g, x, s, gamma=gamma)

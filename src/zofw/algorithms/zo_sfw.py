@@ -26,7 +26,7 @@ import numpy as np
 from zofw.algorithms import settings
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
-from zofw.core import Array, Law, Query, Stencil, Step, Task, gap
+from zofw.core import Array, Law, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
 from zofw.directions import Coordinate, Gaussian
 from zofw.estimators import average, fresh
@@ -123,4 +123,4 @@ class ZOSFW:
         c = slopes(query, (yield query))[0]
         g = average(state.g, fresh(task.given(U, query.batch), c, self.law.scale(d, b)), rho)
         s = task.lmo(g)
-        return self.State(t + 1, s.move(x, gamma), g), {"gap": gap(g, x, s), "gamma": gamma}
+        return self.State(t + 1, s.move(x, gamma), g), frank_wolfe_info(g, x, s, gamma=gamma)

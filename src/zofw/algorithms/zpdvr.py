@@ -30,7 +30,7 @@ from zofw.algorithms import settings
 from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
-from zofw.core import Array, Law, Purpose, Query, Stencil, Step, Task
+from zofw.core import Array, Info, Law, Purpose, Query, Stencil, Step, Task
 from zofw.differences import slopes
 from zofw.directions import Gaussian
 from zofw.estimators import refine, refine_step, spider
@@ -114,4 +114,4 @@ class ZPDVR:
             c = slopes(query, (yield query))
             g = spider(g_w, U_x, c, scale)
         x, info = projected_step(task, x, g, eta)
-        return self.State(t + 1, x, w, h, g_w), {**info, "refresh": float(refresh)}
+        return self.State(t + 1, x, w, h, g_w), Info(numbers={**info.numbers, "refresh": float(refresh)})

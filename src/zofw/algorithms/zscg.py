@@ -24,7 +24,7 @@ import numpy as np
 
 from zofw.algorithms import settings
 from zofw.algorithms.registry import methods
-from zofw.core import Answer, Array, Law, Query, Stencil, Step, Task, gap
+from zofw.core import Answer, Array, Law, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
 from zofw.directions import Gaussian
 from zofw.estimators import fresh
@@ -110,4 +110,4 @@ class ZSCG:
         alpha, nu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
         G = yield from mean_of_pairs(task, z, pairs_at(self.batch_size, t), nu, self.law, rng)
         x = task.lmo(G)
-        return self.State(t + 1, x.move(z, alpha)), {"gap": gap(G, z, x), "gamma": alpha}
+        return self.State(t + 1, x.move(z, alpha)), frank_wolfe_info(G, z, x, gamma=alpha)

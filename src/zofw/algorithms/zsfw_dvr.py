@@ -34,7 +34,7 @@ from zofw.algorithms import settings
 from zofw.algorithms.horizon import Scaled
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
-from zofw.core import Answer, Array, Directions, Law, Purpose, Query, Stencil, Step, Task, gap
+from zofw.core import Answer, Array, Directions, Law, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
 from zofw.directions import Gaussian, basis
 from zofw.estimators import fresh, refine, refine_step, spider
@@ -194,11 +194,9 @@ class ZSFWDVR:
             c = slopes(query, (yield query))
             g = spider(state.g, task.given(U, S), c, self.law.scale(d, b))
         s = task.lmo(g)
-        return self.State(t + 1, s.move(x, gamma), x, g), {
-            "gap": gap(g, x, s),
-            "gamma": gamma,
-            "refresh": float(refresh),
-        }
+        return self.State(t + 1, s.move(x, gamma), x, g), frank_wolfe_info(
+            g, x, s, gamma=gamma, refresh=float(refresh)
+        )
 
     def _start(self, task: Task, x: Array, U: Directions, mu: float) -> Generator[Query, Answer, Array]:
         """g_0."""

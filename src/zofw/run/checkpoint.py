@@ -32,7 +32,6 @@ PROGRESS = (
     "nlmo",
     "number",
     "status",
-    "gap",
     "info",
     "diagnosed",
     "recomputed",

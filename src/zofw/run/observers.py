@@ -35,7 +35,7 @@ def callback_observer(callback: Callable[..., Any]) -> Callable[[Session], None]
                 nfev=session.nfev,
                 nlmo=session.nlmo,
                 gap=session.gap,
-                info=dict(session.info),
+                info=session.info.columns(),
                 _session=session,
             )
         )

@@ -135,7 +135,7 @@ def _active_sets(problem: Any, region: Any, x0: Array, tol: float, max_iter: int
             next(method.step(task, state, rng))
         except StopIteration as end:
             after, info = end.value
-        if info["gap"] <= tol:
+        if info.bound <= tol:
             break
         state = after
     return state.x

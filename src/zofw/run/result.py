@@ -41,11 +41,11 @@ class Result(Record):
     fun : float
         Exact mean of the components at x (NaN where diagnosis was switched off).
     success, status, message
-        Whether the run ended as planned, the :class:`~zofw.Status`, and its sentence.
+        Whether convergence was certified, the :class:`~zofw.Status`, and its sentence.
     nit, nfev, nlmo : int
         Iterations, evaluations of single components, calls of the linear minimisation oracle.
-    gap : float or None
-        The method's own last estimate of the Frank-Wolfe gap.
+    gap, gap_error : float or None
+        The method's last estimate of the Frank-Wolfe gap, and its standard error where it has one.
     ledger : dict
         ``nfev`` by purpose; the line "failed" has what was paid and brought no answer.
     trace : Trace
@@ -71,6 +71,7 @@ class Result(Record):
     nfev: int
     nlmo: int
     gap: float | None
+    gap_error: float | None
     ledger: dict[str, int]
     trace: Trace
     method: str

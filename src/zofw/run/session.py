@@ -163,8 +163,7 @@ class Session:
         self.nit = self.nlmo = 0
         self.number = 0  # queries answered so far, the index of the open one
         self.status = Status.RUNNING
-        self.gap: float | None = None
-        self.info: Info = {}
+        self.info = Info()
         self.diagnosed = 0  # component evaluations spent on diagnosis
         self.recomputed = 0  # evaluations made again because a worker died over them, in no other count
         self.dearest = 0  # queries of the dearest iteration so far
@@ -210,6 +209,18 @@ class Session:
     def seconds(self) -> float:
         """Time spent on queries and computation, diagnosis excepted."""
         return self.clock.read()
+
+    @property
+    def gap(self) -> float | None:
+        """The method's estimate of the Frank-Wolfe gap at x itself; None where its last one is of the point before."""
+        here = not self.info.at_start or self.status in (Status.CONVERGED, Status.ESTIMATED)
+        return self.info.gap if here else None
+
+    @property
+    def message(self) -> str:
+        """Why the run stopped: the method's own sentence where it has one."""
+        said = self.info.ending if self.status in (Status.CONVERGED, Status.STALLED) else None
+        return self.status.sentence if said is None else said.sentence
 
     @property
     def remaining(self) -> float:
@@ -337,14 +348,21 @@ class Session:
         return cost
 
     def _finish_iteration(self, state: Any, info: Info) -> None:
-        self.state, self.info = state, info
+        if not isinstance(info, Info):
+            raise TypeError(
+                f"A step returns (state, Info(…)); {self.algorithm.name} returned a {type(info).__name__} beside its state. "
+                "Give its gap as Info(gap=…), other numbers as Info(numbers={…})."
+            )
+        reached = self._reached(info)
+        if not (reached is not None and info.at_start):  # else x stays where the gap was found small
+            self.state = state
+        self.info = info
         self.nit += 1
         self.nlmo += self.task.lmos
         self.dearest = max(self.dearest, self.spent)
         self.redraws = 0
         self._step = None
         self.answers = []
-        self.gap = info.get("gap", self.gap)
         if self._due():
             self._record()
         try:
@@ -353,9 +371,20 @@ class Session:
         except StopIteration:
             self._stop(Status.CALLBACK)
             return
-        converged = info.get("certified", info.get("gap", math.inf))
-        if "converged" in info or (self.gap_tol is not None and converged <= self.gap_tol):
-            self._stop(Status.CONVERGED)
+        if reached is not None:
+            self._stop(reached)
+
+    def _reached(self, info: Info) -> Status | None:
+        """How an iteration ends the run by what it found, where it does."""
+        tol = self.gap_tol
+        within = tol is not None and info.bound is not None and info.bound <= tol
+        if within or (tol is None and info.ending is not None and info.ending.converged):
+            return Status.CONVERGED
+        if info.ending is not None:
+            return Status.STALLED
+        if tol is not None and info.bound is None and info.gap is not None and info.gap <= tol:
+            return Status.ESTIMATED
+        return None
 
     def stop(self, status: Status = Status.INTERRUPTED) -> None:
         """End the run here; the open iteration is dropped from the result but kept by a checkpoint."""
@@ -372,7 +401,7 @@ class Session:
             self.algorithm.name,
             self.nit,
             self.nfev,
-            status.sentence,
+            self.message,
         )
 
     def _close(self) -> None:
@@ -401,7 +430,7 @@ class Session:
 
     def _record(self) -> None:
         fun = self.value() if self.diagnose > 0 else math.nan
-        self.trace.append(self.nit, self.nfev, self.nlmo, fun, self.seconds, self.info)
+        self.trace.append(self.nit, self.nfev, self.nlmo, fun, self.seconds, self.info.columns())
 
     def result(self) -> Result:
         """The run so far, as a :class:`~zofw.Result`."""
@@ -414,11 +443,12 @@ class Session:
             fun=fun,
             success=self.status.success,
             status=self.status,
-            message=self.status.sentence,
+            message=self.message,
             nit=self.nit,
             nfev=self.nfev,
             nlmo=self.nlmo,
             gap=self.gap,
+            gap_error=None if self.gap is None else self.info.gap_error,
             ledger=dict(self.ledger),
             trace=self.trace,
             method=self.algorithm.name,
@@ -450,7 +480,7 @@ class Session:
 
     def reopen(self) -> None:
         """Let a run that had stopped short of convergence go on: its limits are looked at again."""
-        if self.status is not Status.CONVERGED:
+        if self.status not in (Status.CONVERGED, Status.ESTIMATED):
             self.status = Status.RUNNING
             if self.closing_row:
                 self.trace.pop()

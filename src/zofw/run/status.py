@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """Why a run stopped. Converging and reaching a limit that was asked for count as success."""
+    """Why a run stopped. Only convergence that values certify is success."""
 
     CONVERGED = 0
     BUDGET = 1
@@ -16,6 +16,8 @@ class Status(IntEnum):
     CALLBACK = 5
     INTERRUPTED = 6
     RUNNING = 7
+    STALLED = 8
+    ESTIMATED = 9
 
     @property
     def sentence(self) -> str:
@@ -23,11 +25,11 @@ class Status(IntEnum):
 
     @property
     def success(self) -> bool:
-        return self <= Status.MAX_TIME
+        return self is Status.CONVERGED
 
 
 _SENTENCES = {
-    Status.CONVERGED: "The estimated Frank-Wolfe gap fell below the tolerance, or to what rounding lets values show.",
+    Status.CONVERGED: "An upper bound of the Frank-Wolfe gap at x fell below the tolerance.",
     Status.BUDGET: "The next iteration would exceed the budget of queries.",
     Status.MAX_ITER: "The limit on iterations was reached.",
     Status.MAX_LMO: "The limit on calls of the linear minimisation oracle was reached.",
@@ -35,4 +37,6 @@ _SENTENCES = {
     Status.CALLBACK: "A callback raised StopIteration.",
     Status.INTERRUPTED: "The run was interrupted from outside.",
     Status.RUNNING: "The run is not finished.",
+    Status.STALLED: "No further decrease can be seen, and nothing certifies that none is left.",
+    Status.ESTIMATED: "The method's own estimate of the Frank-Wolfe gap, which nothing certifies, fell below gap_tol.",
 }

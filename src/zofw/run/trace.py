@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zofw.core import Array, Info
+from zofw.core import Array
 from zofw.extras import extra
 
 if TYPE_CHECKING:
@@ -26,10 +26,16 @@ class Trace:
     """
 
     rows: list[tuple[float, ...]] = field(default_factory=list)
-    infos: list[Info] = field(default_factory=list)
+    infos: list[dict[str, float]] = field(default_factory=list)
 
     def append(
-        self, iteration: int, queries: int, lmos: int, objective: float, time: float, info: Info
+        self,
+        iteration: int,
+        queries: int,
+        lmos: int,
+        objective: float,
+        time: float,
+        info: Mapping[str, float],
     ) -> None:
         self.rows.append((iteration, queries, lmos, objective, time))
         self.infos.append(dict(info))

@@ -44,7 +44,7 @@ from zofw.algorithms.explore_correct.walk import PRICE, line, walk
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.atoms import Dense
-from zofw.core import Array, Info, OutOfBudget, Step, Task
+from zofw.core import Array, Ending, Info, OutOfBudget, Step, Task
 
 LEAST_EXPLORATION = 50.0  # queries
 MOST_TRUST = 2  # corrections without a candidate before g, which they have moved, is looked at again
@@ -96,23 +96,24 @@ class ExploreCorrect:
         radii, proposal, before = state.radii, state.proposal, state.used
         if radii is None:
             state = yield from probe(task, state, rng)
-            return replace(state, t=state.t + 1), {}
+            return replace(state, t=state.t + 1), Info()
         if proposal is None:
             state = yield from self._begin(task, state, radii, rng)
         else:
             state = yield from self._act(task, state, radii, rng, proposal)
         last, proposal = proposal, propose(task, state, rng)
         bound = proposal.bound if last is None or is_exact(state) else max(last.bound, proposal.bound)
-        info: Info = {
-            "gap": proposal.gap,
-            "gap_error": proposal.gap_error,
-            "certified": bound,
-            "atoms": len(state.atoms),
-            "batch": state.batch,
-        }
         idle = state.idle + 1 if state.used == before else 0
-        if self._nothing_left(state, proposal) or idle == MOST_IDLE:
-            info["converged"] = 1.0
+        done = self._nothing_left(state, proposal) or idle == MOST_IDLE
+        info = Info(
+            proposal.gap,
+            proposal.gap_error,
+            bound,
+            ending=Ending(True, "Values show nothing more to gain: what is left is below rounding.")
+            if done
+            else None,
+            numbers={"atoms": len(state.atoms), "batch": state.batch},
+        )
         return replace(state, t=state.t + 1, proposal=proposal, idle=idle), info
 
     def _begin(self, task: Task, state: State, radii: Radii, rng: np.random.Generator) -> Action:
