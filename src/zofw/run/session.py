@@ -38,7 +38,7 @@ from zofw.run.clock import Clock
 from zofw.run.inside import keep_inside
 from zofw.run.limits import BudgetError, check_limits, check_sizes
 from zofw.run.seeds import Stream, entropy_of
-from zofw.run.status import Status
+from zofw.run.status import Status, ending_status
 from zofw.run.trace import Trace
 from zofw.sets import as_set
 
@@ -348,12 +348,7 @@ class Session:
         return cost
 
     def _finish_iteration(self, state: Any, info: Info) -> None:
-        if not isinstance(info, Info):
-            raise TypeError(
-                f"A step returns (state, Info(…)); {self.algorithm.name} returned a {type(info).__name__} beside its state. "
-                "Give its gap as Info(gap=…), other numbers as Info(numbers={…})."
-            )
-        reached = self._reached(info)
+        reached = ending_status(info, self.gap_tol, self.algorithm.name)
         if not (reached is not None and info.at_start):  # else x stays where the gap was found small
             self.state = state
         self.info = info
@@ -373,18 +368,6 @@ class Session:
             return
         if reached is not None:
             self._stop(reached)
-
-    def _reached(self, info: Info) -> Status | None:
-        """How an iteration ends the run by what it found, where it does."""
-        tol = self.gap_tol
-        within = tol is not None and info.bound is not None and info.bound <= tol
-        if within or (tol is None and info.ending is not None and info.ending.converged):
-            return Status.CONVERGED
-        if info.ending is not None:
-            return Status.STALLED
-        if tol is not None and info.bound is None and info.gap is not None and info.gap <= tol:
-            return Status.ESTIMATED
-        return None
 
     def stop(self, status: Status = Status.INTERRUPTED) -> None:
         """End the run here; the open iteration is dropped from the result but kept by a checkpoint."""
