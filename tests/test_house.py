@@ -22,7 +22,7 @@ ROOMS = [
     "problems", "algorithms", "run", "desk", "data", "targets", "adapters", "lab",
 ]  # fmt: skip
 FORBIDDEN = {"algorithms": {"problems", "sets", "run"}}
-LONGEST = 450  # lines of a source file
+LONGEST = 485  # lines of a source file
 
 
 def room(path: Path) -> str:
