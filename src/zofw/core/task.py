@@ -125,7 +125,7 @@ class Task:
     @property
     def can_project(self) -> bool:
         """Whether the set has a Euclidean projection."""
-        return isinstance(self.set, Projecting)
+        return hasattr(self.set, "project")
 
     def project(self, x: Array) -> Array:
         """The Euclidean projection on the set."""

@@ -18,7 +18,7 @@ __all__ = ["Custom", "as_set", "can_clip", "can_project"]
 
 def can_project(region: object) -> TypeGuard[Projecting]:
     """Whether a set has a Euclidean projection ``project(x)``."""
-    return isinstance(region, Projecting)
+    return hasattr(region, "project")
 
 
 class Clips(Protocol):
