@@ -28,7 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx-mathjax-offline",
 ]
-exclude_patterns = ["_build", "skeletons", "gallery/**/*.ipynb"]
+exclude_patterns = ["_build", "api/generated/methods.md", "gallery/**/*.ipynb"]
 suppress_warnings = ["config.cache"]
 default_role = "code"
 nitpicky = False
@@ -37,7 +37,10 @@ myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "fi
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
 
-autosummary_generate = True
+autosummary_generate = [
+    "api/generated/methods.md",
+    *(f"api/{page.name}" for page in sorted((Path(__file__).parent / "api").glob("*.md"))),
+]
 autosummary_ignore_module_all = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"

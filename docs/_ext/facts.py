@@ -1,14 +1,10 @@
-"""What the pages state in their front matter: read, evaluated, and shown as boxes and tables.
-
-A formula is a Python expression in n, d, t, ``refresh`` and the letters that the page ties to settings. The suite evaluates
-it against a session; the pages show it. So the number that is read is the number that is charged.
-"""
+"""What methods state about themselves, and the pages of sets and laws in their front matter, as boxes, tables and a chart."""
 
 from __future__ import annotations
 
 import ast
-import math
-from dataclasses import dataclass, field
+import textwrap
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +12,12 @@ import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 
-FUNCTIONS = {
-    "__builtins__": {},
-    "ceil": math.ceil,
-    "sqrt": math.sqrt,
-    "min": min,
-    "max": max,
-    "inf": math.inf,
-}
+import zofw
+from zofw.algorithms.facts import QUESTIONS, Facts, evaluate
+
 LETTERS = {
     "S": r"|\mathcal{S}|",
     "R": "R",
@@ -45,34 +37,6 @@ def front_matter(path: Path) -> dict[str, Any]:
     return loaded
 
 
-def evaluate(formula: str | float, names: dict[str, Any]) -> Any:
-    """The value of a formula."""
-    return eval(compile(str(formula), "<front matter>", "eval"), dict(FUNCTIONS), names)
-
-
-@dataclass(frozen=True)
-class Facts:
-    """One method's page: the registered name, formulas, and what its authors proved."""
-
-    method: str
-    settings: str
-    queries: str
-    lmo: str | int | list[Any]
-    vectors: int | str
-    convex: str
-    nonconvex: str
-    use: str
-    symbols: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, path: Path) -> Facts:
-        return cls(**front_matter(path)["facts"])
-
-    def letters(self, settings: Any) -> dict[str, Any]:
-        """The page's letters, read off resolved settings."""
-        return {letter: getattr(settings, name) for letter, name in self.symbols.items()}
-
-
 def tex(formula: str | float) -> str:
     """A formula without conditions in TeX."""
     return _tex(ast.parse(str(formula), mode="eval").body)
@@ -88,11 +52,28 @@ def words(formula: str | float) -> str:
     return ", ".join([*cases, f"else {last}"]) if cases else last
 
 
-def span(lmo: str | int | list[Any]) -> str:
-    """Exactly so many, or from so many to so many."""
-    if isinstance(lmo, list):
+def oracle(name: str) -> str:
+    """LMO calls of an iteration: exactly so many, or from so many to so many, or none."""
+    lmo = facts_of(name).lmo
+    if isinstance(lmo, tuple):
         return f"{words(lmo[0])} to {words(lmo[1])}"
-    return words(lmo)
+    return "projects" if lmo == "0" else words(lmo)
+
+
+def facts_of(name: str) -> Facts:
+    """What a registered method states."""
+    stated: Facts = zofw.methods()[name].facts
+    return stated
+
+
+def link(name: str) -> str:
+    """A method's name, leading to its page."""
+    return f"[`{name}`](/methods/{name}.md)"
+
+
+def thousands(number: int) -> str:
+    """10 000 with a narrow space."""
+    return f"{number:,}".replace(",", r"\,")
 
 
 def _when(test: ast.expr) -> str:
@@ -156,14 +137,6 @@ class Markdown(SphinxDirective):
         self.state.nested_parse(StringList(self.lines(), here), 0, holder)
         return holder.children
 
-    def pages(self) -> list[Facts]:
-        """All methods, in the order of their names; the page that asks is rebuilt when one of them changes."""
-        folder = Path(self.env.srcdir) / "methods"
-        paths = [path for path in sorted(folder.glob("*.md"), key=lambda p: p.stem) if path.stem != "index"]
-        for path in paths:
-            self.env.note_dependency(str(path))
-        return [Facts.read(path) for path in paths]
-
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
     """A pipe table that may be scrolled sideways; a bar within a cell is escaped."""
@@ -173,29 +146,55 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
 
 
 class MethodFacts(Markdown):
-    """The box at the top of a method's page."""
+    """The box at the top of a method's page, whose file has the method's name."""
 
     def lines(self) -> list[str]:
-        facts = Facts.read(Path(self.env.doc2path(self.env.docname)))
+        name = Path(self.env.doc2path(self.env.docname)).stem
+        facts = facts_of(name)
         letters = ", ".join(
-            f"${LETTERS.get(letter, letter)}$ = `{name}`" for letter, name in facts.symbols.items()
+            f"${LETTERS.get(letter, letter)}$ = `{setting}`" for letter, setting in facts.letters.items()
         )
-        calls = "one projection, no LMO call" if facts.lmo == 0 and facts.method != "frank-wolfe" else None
+        calls = "one projection, no LMO call" if facts.lmo == "0" else oracle(name)
         return [
             "::::{card}",
             ":class-card: facts",
             "",
             f"Queries per iteration\n: {words(facts.queries)}",
             "",
-            f"LMO calls per iteration\n: {calls or span(facts.lmo)}",
+            f"LMO calls per iteration\n: {calls}",
             "",
             f"Memory\n: ${tex(facts.vectors)}$ vectors of $d$ numbers; directions are never stored",
             "",
             *([f"Letters\n: {letters}; $n$ components, $d$ dimensions", ""] if letters else []),
-            f"Settings\n: {{py:class}}`zofw.{facts.settings}`",
+            *(["First estimate\n: " + first_estimate(facts), ""] if facts.estimate else []),
+            *(["On easy sums\n: " + share(facts), ""] if facts.queries != "0" else []),
+            f"Settings\n: {{py:class}}`zofw.{zofw.methods()[name].__name__}`",
             "",
             "::::",
         ]
+
+
+def share(facts: Facts) -> str:
+    """What is tested of the decrease."""
+    return (
+        f"${100 * facts.share:.0f}\\,\\%$ of Frank-Wolfe's decrease within ${thousands(facts.within)}$ queries, "
+        "on [the sums that every method is tried on](/extend/method.md)"
+    )
+
+
+def first_estimate(facts: Facts) -> str:
+    """Mean and covariance of g for a linear function with gradient c."""
+    stated = facts.estimate
+    assert stated is not None
+    parts = [] if stated.mean is None else [rf"$\mathbb E g = {_factor_of(stated.mean)}\nabla f$"]
+    parts.append(rf"$\mathbb E\|g - \mathbb E g\|^2 = {_factor_of(stated.spread)}\|\mathbb E g\|^2$")
+    if stated.along not in (None, stated.spread):
+        parts.append(rf"variance along $\nabla f$ ${tex(stated.along)}$ times its square")
+    return ", ".join(parts)
+
+
+def _factor_of(formula: str) -> str:
+    return "" if formula == "1" else _factor(ast.parse(formula, mode="eval").body)
 
 
 class MethodTable(Markdown):
@@ -204,20 +203,20 @@ class MethodTable(Markdown):
     required_arguments = 1
 
     def lines(self) -> list[str]:
+        stated = [(name, facts_of(name)) for name in sorted(zofw.methods())]
         if self.arguments[0] == "use":
-            uses = [[f"[`{page.method}`](/methods/{page.method}.md)", page.use] for page in self.pages()]
-            return table(["method", "when"], uses)
+            return table(["method", "when"], [[link(name), facts.use] for name, facts in stated])
         head = ["method", "queries per iteration", "LMO calls", "memory", "convex", "not convex"]
         rows = [
             [
-                f"[`{page.method}`](/methods/{page.method}.md)",
-                words(page.queries),
-                "projects" if page.lmo == 0 and page.method != "frank-wolfe" else span(page.lmo),
-                f"${tex(f'({page.vectors})*d')}$",
-                page.convex,
-                page.nonconvex,
+                link(name),
+                words(facts.queries),
+                oracle(name),
+                f"${tex(f'({facts.vectors})*d')}$",
+                facts.convex,
+                facts.nonconvex,
             ]
-            for page in self.pages()
+            for name, facts in stated
         ]
         return table(head, rows)
 
@@ -229,7 +228,6 @@ class PriceTable(Markdown):
     final_argument_whitespace = True
 
     def lines(self) -> list[str]:
-        from zofw import L1Ball
         from zofw.algorithms import as_algorithm
         from zofw.core import Task
 
@@ -238,18 +236,90 @@ class PriceTable(Markdown):
         ]
         head = ["method", *(f"{name}: n = {n:,}, d = {d:,}" for name, n, d in sizes)]
         rows = []
-        for page in self.pages():
-            if page.method == "frank-wolfe":
+        for name in sorted(zofw.methods()):
+            facts = facts_of(name)
+            if facts.queries == "0":
                 continue
-            cells = ["adaptive"] * len(sizes) if "adaptive" in page.queries else []
+            cells = ["adaptive"] * len(sizes) if "adaptive" in facts.queries else []
             for _, n, d in sizes if not cells else ():
-                settings, _ = as_algorithm(page.method, Task(L1Ball(1.0), d, n))
-                names = {**page.letters(settings), "n": n, "d": d}
-                first = evaluate(page.queries, names | {"t": 0, "refresh": True})
-                later = evaluate(page.queries, names | {"t": 1, "refresh": False})
+                settings, _ = as_algorithm(name, Task(zofw.L1Ball(1.0), d, n))
+                names = facts.names(settings, n, d)
+                first = evaluate(facts.queries, names | {"t": 0, "refresh": True})
+                later = evaluate(facts.queries, names | {"t": 1, "refresh": False})
                 cells.append(f"{first:,}" if first == later else f"{first:,}, then {later:,}")
-            rows.append([f"[`{page.method}`](/methods/{page.method}.md)", *cells])
+            rows.append([link(name), *cells])
         return table(head, rows)
+
+
+LEFT, RIGHT, PILL = 270, 140, 26  # widths of a question and of a method, height of a method
+
+
+def pill(name: str, x: int, y: int, width: int = RIGHT) -> str:
+    """A method in the chart."""
+    return (
+        f'<a href="{name}.html"><g class="method"><rect x="{x}" y="{y}" width="{width}" height="{PILL}" rx="13"/>'
+        f'<text x="{x + width // 2}" y="{y + 18}" text-anchor="middle">{name}</text></g></a>'
+    )
+
+
+def chart() -> str:
+    """Which method to choose, as SVG: one question below the other, the methods that answer it beside it."""
+    parts, y = [], 5
+    for key, question in QUESTIONS.items():
+        names = [name for name in sorted(zofw.methods()) if key in facts_of(name).answers]
+        if not names:
+            continue
+        if key in ("otherwise", "rival"):
+            parts.append(f'<text class="says" x="5" y="{y + 14}">{question}:</text>')
+            for i, name in enumerate(names):
+                parts.append(pill(name, 5 + 152 * (i % 3), y + 22 + (PILL + 6) * (i // 3)))
+            y += 36 + (PILL + 6) * -(-len(names) // 3)
+            continue
+        lines = textwrap.wrap(question, 34)
+        height = max(16 + 19 * len(lines), (PILL + 4) * len(names) - 4)
+        said = "".join(
+            f'<text x="18" y="{y + 23 + 19 * i}">{escape(line)}</text>' for i, line in enumerate(lines)
+        )
+        parts.append(
+            f'<g class="question"><rect x="5" y="{y}" width="{LEFT}" height="{height}" rx="8"/>{said}</g>'
+            f'<path class="edge" marker-end="url(#tip)" d="M275 {y + height // 2}H318"/>'
+            f'<text class="says" x="284" y="{y + height // 2 - 6}">yes</text>'
+        )
+        top = y + (height - (PILL + 4) * len(names) + 4) // 2
+        parts.extend(pill(name, 318, top + (PILL + 4) * i) for i, name in enumerate(names))
+        y += height
+        parts.append(
+            f'<path class="edge" marker-end="url(#tip)" d="M140 {y}V{y + 32}"/><text class="says" x="148" y="{y + 21}">no</text>'
+        )
+        y += 34
+    tip = (
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0 8 4 0 8z"/></marker></defs>'
+    )
+    return (
+        f'<div class="choose"><svg viewBox="0 0 460 {y}" role="img" aria-label="Flow chart: which method to choose">'
+        + tip
+        + "\n".join(parts)
+        + "</svg></div>"
+    )
+
+
+class MethodChart(SphinxDirective):
+    """The chart of the page "Choose a method"."""
+
+    def run(self) -> list[nodes.Node]:
+        return [nodes.raw("", chart(), format="html")]
+
+
+def list_settings(app: Sphinx, config: Config) -> None:
+    """Write the list of settings that the API page includes, from the registry, before autosummary looks for it."""
+    path = Path(app.srcdir) / "api" / "generated" / "methods.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    names = "\n".join(f"   {cls.__name__}" for cls in zofw.methods().values())
+    path.write_text(
+        "```{eval-rst}\n.. currentmodule:: zofw\n\n.. autosummary::\n   :toctree: generated\n"
+        f"   :template: autosummary/plain.rst\n\n{names}\n```\n"
+    )
 
 
 class SetTable(Markdown):
@@ -304,6 +374,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("method-facts", MethodFacts)
     app.add_directive("method-table", MethodTable)
     app.add_directive("price-table", PriceTable)
+    app.add_directive("method-chart", MethodChart)
+    app.connect("config-inited", list_settings)
     app.add_directive("set-table", SetTable)
     app.add_directive("law-table", LawTable)
     return {"version": "1", "parallel_read_safe": True}

@@ -15,29 +15,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from zofw import problems
-from zofw.algorithms import (
-    FZCGS,
-    FZFW,
-    JAGUAR,
-    SPSA,
-    ZOFW,
-    ZOPSGD,
-    ZOSFW,
-    ZOSVRG,
-    ZPDVR,
-    ZSCG,
-    ZSFWDVR,
-    AcceleratedZSCG,
-    AccSZOFW,
-    AccSZOFWStar,
-    ExploreCorrect,
-    FrankWolfe,
-    FWBlack,
-    SahuKar,
-    StochasticJAGUAR,
-    ZOSFWNonconvex,
-)
 from zofw.algorithms import methods as _methods
+from zofw.algorithms.catalogue import *
 from zofw.core import Answer, Batch, EvaluationError, Purpose, Query, Stencil
 from zofw.directions import Coordinate, Explicit, Gaussian, Orthogonal, Rademacher, Sphere
 from zofw.directions import laws as _laws
@@ -114,20 +93,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "FZCGS",
-    "FZFW",
-    "JAGUAR",
-    "SPSA",
-    "ZOFW",
-    "ZOPSGD",
-    "ZOSFW",
-    "ZOSVRG",
-    "ZPDVR",
-    "ZSCG",
-    "ZSFWDVR",
-    "AccSZOFW",
-    "AccSZOFWStar",
-    "AcceleratedZSCG",
+    *(cls.__name__ for cls in _methods.values()),
     "Answer",
     "Batch",
     "Birkhoff",
@@ -140,10 +106,7 @@ __all__ = [
     "EvaluationError",
     "ExecutorError",
     "Explicit",
-    "ExploreCorrect",
-    "FWBlack",
     "FileError",
-    "FrankWolfe",
     "Gaussian",
     "GroupBall",
     "KSparse",
@@ -161,7 +124,6 @@ __all__ = [
     "Rademacher",
     "Result",
     "Retry",
-    "SahuKar",
     "Session",
     "Simplex",
     "SpectralBall",
@@ -169,10 +131,8 @@ __all__ = [
     "Sphere",
     "Status",
     "Stencil",
-    "StochasticJAGUAR",
     "StorageError",
     "Trace",
-    "ZOSFWNonconvex",
     "check_set",
     "laws",
     "methods",

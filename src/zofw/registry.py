@@ -1,10 +1,14 @@
-"""Names for classes: a read-only mapping that refuses collisions."""
+"""Names for classes: a read-only mapping that refuses collisions and knows what other packages have to offer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["Registry", "UnknownName"]
 
@@ -21,10 +25,13 @@ class UnknownName(KeyError):
 class Registry(Mapping[str, type[Any]]):
     """Classes of one kind by name, in order of registration.
 
+    A name that is not registered here is looked for among the entry points of the group ``zofw.{kind}s`` that installed
+    packages declare; iteration goes over our own.
+
     Parameters
     ----------
     kind
-        What is registered, as a singular noun: "set", "law", "method".
+        What is registered, as a singular noun: "set", "law", "method", "problem".
 
     Examples
     --------
@@ -61,10 +68,22 @@ class Registry(Mapping[str, type[Any]]):
             )
         self._classes[name] = cls
 
+    @cached_property
+    def others(self) -> dict[str, EntryPoint]:
+        """What other installed packages declare, by name; a name of ours stays ours."""
+        from importlib.metadata import entry_points  # kept out of `import zofw`
+
+        found = entry_points(group=f"zofw.{self.kind}s")
+        return {point.name: point for point in found if point.name not in self._classes}
+
     def __getitem__(self, name: str) -> type[Any]:
         if name not in self._classes:
-            close = get_close_matches(str(name), self._classes, n=3)
-            names = ", ".join(map(repr, close or self._classes)) or "nothing yet"
+            if name in self.others:
+                loaded: type[Any] = self.others[name].load()
+                return loaded
+            known = [*self._classes, *self.others]
+            close = get_close_matches(str(name), known, n=3)
+            names = ", ".join(map(repr, close or known)) or "nothing yet"
             raise UnknownName(
                 f"There is no {self.kind} named {name!r}; "
                 + (f"did you mean {names}?" if close else f"there is {names}.")
@@ -72,7 +91,7 @@ class Registry(Mapping[str, type[Any]]):
         return self._classes[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._classes
+        return name in self._classes or name in self.others
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._classes)

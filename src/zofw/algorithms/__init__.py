@@ -5,27 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from zofw.algorithms import settings
-from zofw.algorithms.acc_szofw import AccSZOFW
-from zofw.algorithms.acc_szofw_star import AccSZOFWStar
-from zofw.algorithms.accelerated_zscg import AcceleratedZSCG
 from zofw.algorithms.auto import choose
-from zofw.algorithms.explore_correct import ExploreCorrect
-from zofw.algorithms.frank_wolfe import FrankWolfe, LineSearch, OpenLoop, ShortStep
-from zofw.algorithms.fw_black import FWBlack
-from zofw.algorithms.fzcgs import FZCGS
-from zofw.algorithms.fzfw import FZFW
-from zofw.algorithms.jaguar import JAGUAR, StochasticJAGUAR
-from zofw.algorithms.registry import methods
-from zofw.algorithms.sahu_kar import SahuKar
-from zofw.algorithms.spsa import SPSA
-from zofw.algorithms.zo_fw import ZOFW
-from zofw.algorithms.zo_psgd import ZOPSGD
-from zofw.algorithms.zo_sfw import ZOSFW
-from zofw.algorithms.zo_sfw_nonconvex import ZOSFWNonconvex
-from zofw.algorithms.zo_svrg import ZOSVRG
-from zofw.algorithms.zpdvr import ZPDVR
-from zofw.algorithms.zscg import ZSCG
-from zofw.algorithms.zsfw_dvr import ZSFWDVR
+from zofw.algorithms.catalogue import *
+from zofw.algorithms.frank_wolfe import LineSearch as LineSearch
+from zofw.algorithms.frank_wolfe import OpenLoop as OpenLoop
+from zofw.algorithms.frank_wolfe import ShortStep as ShortStep
+from zofw.algorithms.registry import methods as methods
 from zofw.core import FirstOrder, Task
 
 
@@ -56,33 +41,3 @@ def as_algorithm(method: Any, task: Task) -> tuple[Any, dict[str, str]]:
     if hasattr(method, "check"):
         method.check(task)
     return method, reasons
-
-
-__all__ = [
-    "FZCGS",
-    "FZFW",
-    "JAGUAR",
-    "SPSA",
-    "ZOFW",
-    "ZOPSGD",
-    "ZOSFW",
-    "ZOSVRG",
-    "ZPDVR",
-    "ZSCG",
-    "ZSFWDVR",
-    "AccSZOFW",
-    "AccSZOFWStar",
-    "AcceleratedZSCG",
-    "ExploreCorrect",
-    "FWBlack",
-    "FrankWolfe",
-    "LineSearch",
-    "OpenLoop",
-    "SahuKar",
-    "ShortStep",
-    "StochasticJAGUAR",
-    "ZOSFWNonconvex",
-    "as_algorithm",
-    "is_first_order",
-    "methods",
-]

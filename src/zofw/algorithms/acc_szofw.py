@@ -31,6 +31,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.horizon import Scaled, constant_step, horizon
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -116,6 +117,14 @@ class AccSZOFW:
     radius: float | Schedule = AUTO
 
     name: ClassVar[str] = "acc-szofw"
+    facts: ClassVar[Facts] = Facts(
+        use="moderate d, momentum on top of SPIDER differences",
+        queries="2*n*d if t % q == 0 else 4*S*d",
+        vectors=4,
+        letters={"S": "batch_size", "q": "epoch"},
+        nonconvex=r"$O(\sqrt n\,d/\varepsilon^2)$",
+        answers=("otherwise",),
+    )
 
     @dataclass(frozen=True)
     class State:

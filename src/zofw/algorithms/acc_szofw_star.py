@@ -34,6 +34,7 @@ from zofw.algorithms.acc_szofw import (
     radius_from_step,
     radius_over_step,
 )
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.horizon import constant_step, horizon
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -69,6 +70,13 @@ class AccSZOFWStar:
     radius: float | Schedule = AUTO
 
     name: ClassVar[str] = "acc-szofw-star"
+    facts: ClassVar[Facts] = Facts(
+        use="no full batch can be paid, moderate d",
+        queries="2*S*d if t == 0 else 4*S*d",
+        vectors=4,
+        letters={"S": "batch_size"},
+        nonconvex=r"$O(d/\varepsilon^3)$",
+    )
 
     @classmethod
     def paper(

@@ -32,6 +32,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.algorithms.zscg import check_pairs, mean_of_pairs, pairs_at
@@ -84,6 +85,15 @@ class AcceleratedZSCG:
     law: Law = Gaussian()
 
     name: ClassVar[str] = "zscg-accelerated"
+    facts: ClassVar[Facts] = Facts(
+        use="convex sums with a known L, where LMO calls are cheap",
+        queries="2*m",
+        lmo=("1", "ceil(7*(4*L/(t + 1))*R**2/mu) + 1"),
+        vectors=2,
+        letters={"m": "batch_size", "L": "smoothness"},
+        convex=r"$O(d/\varepsilon^2)$",
+        answers=("smooth",),
+    )
 
     @dataclass(frozen=True)
     class State:

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.registry import methods
 from zofw.atoms import Atom, Dense
 from zofw.core import Array, FirstOrderTask, Info, Step, gap
@@ -126,6 +127,13 @@ class FrankWolfe:
     step_rule: StepRule = LineSearch()
 
     name: ClassVar[str] = "frank-wolfe"
+    facts: ClassVar[Facts] = Facts(
+        use="a first-order reference, not a zeroth-order method",
+        queries="0",
+        convex=r"$O(1/\varepsilon)$ gradients, certified",
+        nonconvex=r"$O(1/\varepsilon^2)$ gradients",
+        answers=("gradient",),
+    )
     first_order: ClassVar[bool] = True
 
     @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.registry import methods
 from zofw.core import Answer, Array, Law, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
@@ -62,6 +63,13 @@ class FWBlack:
     initial: Literal["estimate", "zero"] = "estimate"
 
     name: ClassVar[str] = "fw-black"
+    facts: ClassVar[Facts] = Facts(
+        use="attacks on one image, n = 1",
+        queries="4*n*b if t == 0 else 2*n*b",
+        vectors=2,
+        letters={"b": "directions"},
+        nonconvex=r"$O(nd/\varepsilon^4)$",
+    )
 
     @dataclass(frozen=True)
     class State:

@@ -24,6 +24,7 @@ import numpy as np
 
 from zofw.algorithms import settings
 from zofw.algorithms.condg import condg
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.fzfw import FZFW, coordinate_spider, root_batches
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -56,6 +57,15 @@ class FZCGS:
     max_inner: int = 1000
 
     name: ClassVar[str] = "fzcgs"
+    facts: ClassVar[Facts] = Facts(
+        use="known L, cheap LMO, gradient mapping as the measure",
+        queries="2*n*d if t % q == 0 else 4*S*d",
+        lmo=("1", "max_inner"),
+        vectors=3,
+        letters={"S": "batch_size", "q": "period", "max_inner": "max_inner"},
+        nonconvex=r"$O(\sqrt n\,d/\varepsilon)$, squared gradient mapping",
+        answers=("smooth",),
+    )
 
     @classmethod
     def paper(cls, n: int, dim: int, L: float, iterations: int, **other: Any) -> FZCGS:

@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Answer, Array, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
@@ -55,6 +56,14 @@ class FZFW:
     radius: float | Schedule = 1e-4
 
     name: ClassVar[str] = "fzfw"
+    facts: ClassVar[Facts] = Facts(
+        use="moderate d, SPIDER without momentum",
+        queries="2*n*d if t % q == 0 else 4*S*d",
+        vectors=3,
+        letters={"S": "batch_size", "q": "period"},
+        nonconvex=r"$O(\sqrt n\,d/\varepsilon^2)$",
+        answers=("otherwise",),
+    )
 
     @dataclass(frozen=True)
     class State:

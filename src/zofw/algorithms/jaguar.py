@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Answer, Array, Batch, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
@@ -60,6 +61,14 @@ class JAGUAR:
     initial: Initial = "coordinate"
 
     name: ClassVar[str] = "jaguar"
+    facts: ClassVar[Facts] = Facts(
+        use="one gradient can be paid, afterwards only crumbs",
+        queries="2*n*d if t == 0 else 2*n*b",
+        vectors=2,
+        letters={"b": "directions"},
+        convex=r"$O(nd/\varepsilon)$",
+        answers=("few",),
+    )
 
     @dataclass(frozen=True)
     class State:
@@ -122,6 +131,13 @@ class StochasticJAGUAR:
     initial: Initial = "coordinate"
 
     name: ClassVar[str] = "jaguar-stochastic"
+    facts: ClassVar[Facts] = Facts(
+        use="the smallest queries there are",
+        queries="2*S*(d + b) if t == 0 else 2*S*b",
+        vectors=3,
+        letters={"S": "batch_size", "b": "directions"},
+        convex=r"$O\bigl((LR^2 + d\sigma R)^3/\varepsilon^3\bigr)$",
+    )
 
     @dataclass(frozen=True)
     class State:

@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.fzfw import FZFW
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -59,6 +60,13 @@ class SahuKar:
     law: Law = Gaussian()
 
     name: ClassVar[str] = "sahu-kar"
+    facts: ClassVar[Facts] = Facts(
+        use="SPIDER with a direction for each sample",
+        queries="n*(d + 1) if t % q == 0 else 4*m",
+        vectors=3,
+        letters={"m": "pairs", "q": "period"},
+        nonconvex=r"$O\bigl(\min\{\sqrt n\,d/\varepsilon^2,\ d/\varepsilon^3\}\bigr)$",
+    )
 
     @classmethod
     def paper(cls, n: int, dim: int, step_size: float, n0: float = 1.0, **other: Any) -> SahuKar:

@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.horizon import horizon
 from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
@@ -60,6 +61,15 @@ class SPSA:
     law: Law = Rademacher()
 
     name: ClassVar[str] = "spsa"
+    facts: ClassVar[Facts] = Facts(
+        use="noisy values, two queries a step, a rival that projects",
+        queries="2*S*b",
+        lmo="0",
+        letters={"S": "batch_size", "b": "directions"},
+        convex="asymptotic only",
+        nonconvex="asymptotic only",
+        answers=("noisy",),
+    )
     stencil: ClassVar[Stencil] = Stencil.CENTRAL
 
     @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.horizon import Scaled
 from zofw.algorithms.registry import methods
 from zofw.core import Array, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
@@ -48,6 +49,12 @@ class ZOFW:
     stencil: Stencil = Stencil.FORWARD
 
     name: ClassVar[str] = "zo-fw"
+    facts: ClassVar[Facts] = Facts(
+        use="low dimension, or n = 1; deterministic",
+        queries="n*(d + 1)",
+        convex=r"$O(nd/\varepsilon)$",
+        answers=("few",),
+    )
 
     @dataclass(frozen=True)
     class State:

@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -58,6 +59,14 @@ class ZOPSGD:
     stencil: Stencil = Stencil.FORWARD
 
     name: ClassVar[str] = "zo-psgd"
+    facts: ClassVar[Facts] = Facts(
+        use="a rival that projects",
+        queries="S*(b + 1)",
+        lmo="0",
+        letters={"S": "batch_size", "b": "directions"},
+        convex="none of its own",
+        nonconvex=r"$O(d/\varepsilon^2)$, squared gradient mapping",
+    )
 
     @dataclass(frozen=True)
     class State:

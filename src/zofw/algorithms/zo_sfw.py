@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Law, Query, Stencil, Step, Task, frank_wolfe_info
@@ -59,6 +60,15 @@ class ZOSFW:
     stencil: Stencil = Stencil.FORWARD
 
     name: ClassVar[str] = "zo-sfw"
+    facts: ClassVar[Facts] = Facts(
+        use="cheap estimates, averaged; moves after one small batch",
+        queries="S*(b + 1)",
+        vectors=2,
+        letters={"S": "batch_size", "b": "directions"},
+        convex=r"$O(d/\varepsilon^3)$",
+        nonconvex="see `zo-sfw-nonconvex`",
+        answers=("noisy", "short"),
+    )
 
     @dataclass(frozen=True)
     class State:

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.horizon import constant_step, horizon
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -55,6 +56,15 @@ class ZOSFWNonconvex:
     stencil: Stencil = Stencil.FORWARD
 
     name: ClassVar[str] = "zo-sfw-nonconvex"
+    facts: ClassVar[Facts] = Facts(
+        use="cheap estimates when f is not convex",
+        queries="S*(b + 1)",
+        vectors=2,
+        letters={"S": "batch_size", "b": "directions"},
+        convex="see `zo-sfw`",
+        nonconvex=r"$O(d^{4/3}/\varepsilon^4)$",
+        answers=("short",),
+    )
 
     @classmethod
     def paper(

@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -66,6 +67,15 @@ class ZOSVRG:
     stencil: Stencil = Stencil.FORWARD
 
     name: ClassVar[str] = "zo-svrg"
+    facts: ClassVar[Facts] = Facts(
+        use="a rival that projects",
+        queries="n*(b + 1) if t % q == 0 else 2*S*(b + 1)",
+        lmo="0",
+        vectors=3,
+        letters={"S": "batch_size", "b": "directions", "q": "period"},
+        convex="none of its own",
+        nonconvex=r"$\mathbb E\|\nabla f\|^2 = O(d/T + 1/|\mathcal S|)$, no set",
+    )
 
     @dataclass(frozen=True)
     class State:

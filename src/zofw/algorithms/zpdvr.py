@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -67,6 +68,14 @@ class ZPDVR:
     stencil: Stencil = Stencil.FORWARD
 
     name: ClassVar[str] = "zpdvr"
+    facts: ClassVar[Facts] = Facts(
+        use="the projecting parent of zsfw-dvr",
+        queries="n*(b + 1) if t == 0 else 2*n*(b + 1) if refresh else 2*S*(b + 1)",
+        lmo="0",
+        vectors=4,
+        letters={"S": "batch_size", "b": "directions"},
+        convex=r"$O\bigl(d(n + \kappa)\log\tfrac1\varepsilon\bigr)$, strongly convex",
+    )
 
     @dataclass(frozen=True)
     class State:

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.registry import methods
 from zofw.core import Answer, Array, Law, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
@@ -73,6 +74,13 @@ class ZSCG:
     law: Law = Gaussian()
 
     name: ClassVar[str] = "zscg"
+    facts: ClassVar[Facts] = Facts(
+        use="the plainest stochastic method; a baseline",
+        queries="2*m",
+        letters={"m": "batch_size"},
+        convex=r"$O(d/\varepsilon^3)$",
+        nonconvex=r"$O(d/\varepsilon^4)$",
+    )
 
     @dataclass(frozen=True)
     class State:

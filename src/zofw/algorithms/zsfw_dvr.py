@@ -31,6 +31,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.horizon import Scaled
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -78,6 +79,15 @@ class ZSFWDVR:
     stencil: Stencil = Stencil.CENTRAL
 
     name: ClassVar[str] = "zsfw-dvr"
+    facts: ClassVar[Facts] = Facts(
+        use="a sketched memory for large n and d, when the run is long",
+        queries="2*n*b if refresh else 4*S*b",
+        vectors=3,
+        letters={"S": "batch_size", "b": "directions"},
+        convex=r"$O\bigl(nd\log\tfrac1\varepsilon + \sqrt n\,d/\varepsilon\bigr)$",
+        nonconvex=r"$O\bigl((n L^2 + \sqrt n\,\hat L^2)\,d^{3/2}/\varepsilon^2\bigr)$",
+        answers=("light",),
+    )
 
     @dataclass(frozen=True)
     class State:

@@ -41,6 +41,7 @@ from zofw.algorithms.explore_correct.explore import explore, is_exact, propose, 
 from zofw.algorithms.explore_correct.noise import probe
 from zofw.algorithms.explore_correct.state import PROGRESS, Action, Proposal, Radii, State
 from zofw.algorithms.explore_correct.walk import PRICE, line, walk
+from zofw.algorithms.facts import Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.atoms import Dense
@@ -71,6 +72,14 @@ class ExploreCorrect:
     first_exploration: int = AUTO
 
     name: ClassVar[str] = "explore-correct"
+    facts: ClassVar[Facts] = Facts(
+        use="the default; nothing to tune",
+        queries="9 if t == 0 else adaptive",
+        lmo=("0", "178"),
+        vectors="k + 134",
+        convex="$O(1/t)$ in its exact iterations; else none",
+        answers=("default",),
+    )
 
     def resolve(self, task: Task) -> tuple[ExploreCorrect, dict[str, str]]:
         d, share = task.dim, "" if task.budget is None else ", or a fiftieth of the budget if that is less"

@@ -1,0 +1,133 @@
+"""What a method states about itself: its page, the tables, the chart and the laws it is tested by are made of it.
+
+A formula is an arithmetic expression in n, d, t, ``refresh`` and the letters that ``Facts.letters`` ties to settings. The
+suite evaluates it against a session and the pages show it, so the number that is read is the number that is charged.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+QUESTIONS = {
+    "default": "No wish to choose or to tune?",
+    "gradient": "Can you compute a gradient, and want a value to compare with?",
+    "noisy": "Are the values noisy, run to run, at the same x?",
+    "short": "Is the budget below 2·n·d: not one full gradient can be paid?",
+    "few": "Is there one component, or so few that sampling saves nothing?",
+    "light": "Must every iteration cost far less than 2·n·d (d large, a long run)?",
+    "smooth": "Do you know the smoothness L, and is the LMO cheap?",
+    "otherwise": "Otherwise",
+    "rival": "For comparison only",
+}
+"""The chart of the page "Choose a method", from top to bottom; a method names those that lead to it."""
+
+OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.Eq: operator.eq,
+}
+FUNCTIONS: dict[str, Callable[..., Any]] = {"ceil": math.ceil, "sqrt": math.sqrt, "min": min, "max": max}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The law of the first estimate g of ∇f = c for a linear f with n = 1, as formulas.
+
+    Attributes
+    ----------
+    spread
+        E‖g − E g‖²/‖E g‖², the trace of the covariance.
+    along
+        The variance of ⟨g, c⟩ over the square of its mean; None where it depends on c.
+    mean
+        a with E g = a·c; None where g is known up to a factor only, as for a method that projects x − ηg.
+    """
+
+    spread: str
+    along: str | None = None
+    mean: str | None = "1"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one method states about itself.
+
+    Attributes
+    ----------
+    use
+        When to take it, in a phrase.
+    answers
+        The questions of the chart that lead to it, names in ``QUESTIONS``.
+    queries
+        Evaluations of single components in iteration t, a formula; ``adaptive`` where none can be given.
+    lmo
+        LMO calls of an iteration: a formula, or the least and the most; 0 for a method that projects.
+    vectors
+        Vectors of d numbers that the state keeps.
+    letters
+        Letters of the formulas and the settings they stand for.
+    convex, nonconvex
+        Queries to ε as the authors prove them.
+    estimate
+        The law of the first estimate, where it is known.
+    share, within
+        On easy noiseless sums it attains this share of Frank-Wolfe's decrease within so many queries.
+    units
+        Settings that have a unit of f: the power of f's scale they are multiplied by when f is.
+    """
+
+    use: str
+    queries: str
+    lmo: str | tuple[str, str] = "1"
+    vectors: int | str = 1
+    letters: Mapping[str, str] = field(default_factory=dict)
+    convex: str = "none stated"
+    nonconvex: str = "none stated"
+    answers: tuple[str, ...] = ("rival",)
+    estimate: Estimate | None = None
+    share: float = 0.9
+    within: int = 10_000
+    units: Mapping[str, int] = field(default_factory=dict)
+
+    def names(self, settings: Any, n: int, d: int) -> dict[str, Any]:
+        """The letters of the formulas, read off resolved settings."""
+        return {letter: getattr(settings, name) for letter, name in self.letters.items()} | {"n": n, "d": d}
+
+
+def evaluate(formula: str | float, names: Mapping[str, Any]) -> Any:
+    """The value of a formula; nothing but arithmetic is understood.
+
+    >>> evaluate("2*n*b if refresh else 4*S*b", {"n": 10, "b": 2, "S": 3, "refresh": False})
+    24
+    """
+    return _value(ast.parse(str(formula), mode="eval").body, names)
+
+
+def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id="inf"):
+            return math.inf
+        case ast.Name(id=name):
+            return names[name]
+        case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
+            return OPERATORS[type(op)](_value(left, names), _value(right, names))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, names)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return _value(body if _value(test, names) else orelse, names)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+            return FUNCTIONS[name](*(_value(argument, names) for argument in args))
+    raise ValueError(
+        f"A formula is made of numbers, letters and arithmetic; {ast.unparse(node)!r} is neither."
+    )
