@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "zofw"
 FILES = sorted(SOURCE.rglob("*.py"))
 ROOMS = [
-    "registry", "extras", "arrays", "atoms", "core", "schedules", "sets", "kernels", "directions", "differences", "estimators",
+    "registry", "extras", "files", "arrays", "atoms", "core", "schedules", "sets", "kernels", "directions", "differences", "estimators",
     "problems", "algorithms", "run", "desk", "data", "targets", "adapters", "lab",
 ]  # fmt: skip
 FORBIDDEN = {"algorithms": {"problems", "sets", "run"}}

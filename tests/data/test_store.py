@@ -29,7 +29,7 @@ from zofw.data import (
     locate,
     verify,
 )
-from zofw.data.packing import write_atomically
+from zofw.files import write_whole
 
 TEXT = b"+1 1:0.5 3:2\n-1 2:1\n-1\n"
 
@@ -300,8 +300,8 @@ def test_atomic_write_leaves_nothing_behind(tmp_path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_atomically(target, fail)
+        write_whole(target, fail)
     assert os.listdir(tmp_path) == ["file"]
     assert target.read_bytes() == b"old"
-    write_atomically(target, lambda stream: stream.write(b"new"))
+    write_whole(target, lambda stream: stream.write(b"new"))
     assert target.read_bytes() == b"new"

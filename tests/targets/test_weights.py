@@ -108,3 +108,14 @@ def test_load_weights_copies(network) -> None:
     weights = {name: value + 1 for name, value in network.state_dict().items()}
     targets.load_weights(network, weights, "here")
     assert all(torch.equal(value, weights[name]) for name, value in network.state_dict().items())
+
+
+@pytest.mark.parametrize("form", ["npz", "pt"])
+def test_a_small_file_of_giant_weights_is_refused_before_it_is_read(network, tmp_path, form) -> None:
+    path = tmp_path / f"w.{form}"
+    if form == "npz":
+        np.savez_compressed(path, giant=np.zeros(30_000_000))
+    else:
+        torch.save({"giant": torch.zeros(30_000_000)}, path)
+    with pytest.raises(WeightsError, match=r"would take \d+,.* bytes in memory, and at most"):
+        targets.resnet18(path, width=2)

@@ -15,8 +15,9 @@ from zofw.data.catalogue import Dataset, Kind, Part, describe
 from zofw.data.errors import DataError
 from zofw.data.images import Images, read_cifar10, read_idx
 from zofw.data.libsvm import read_libsvm
-from zofw.data.packing import read_arrays, write_atomically
+from zofw.data.packing import read_bytes
 from zofw.data.store import Stored, cache_folder, check, find, obtain
+from zofw.files import read_arrays, write_whole
 
 __all__ = ["Check", "load", "verify"]
 
@@ -124,7 +125,7 @@ def _sparse(dataset: Dataset, part: Part) -> Sparse:
             _log.warning("%s is unusable (%s); parsing %s again", kept, error, stored.path)
     Z, y = _parse(dataset, part, stored)
     try:
-        write_atomically(
+        write_whole(
             kept, lambda stream: np.savez(stream, data=Z.data, indices=Z.indices, indptr=Z.indptr, y=y)
         )
     except OSError as error:
@@ -133,7 +134,7 @@ def _sparse(dataset: Dataset, part: Part) -> Sparse:
 
 
 def _read_kept(kept: Path, dataset: Dataset, part: Part) -> Sparse:
-    arrays = read_arrays(kept)
+    arrays = read_arrays(read_bytes(kept))
     y = arrays["y"]
     Z = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(y), part.d or 0))
     Z.check_format(full_check=True)

@@ -23,7 +23,8 @@ from tqdm import tqdm
 
 from zofw.data.catalogue import Archive, Dataset, File, describe
 from zofw.data.errors import DataError
-from zofw.data.packing import SUFFIXES, read_bytes, sha256, unpack, write_atomically
+from zofw.data.packing import SUFFIXES, read_bytes, sha256, unpack
+from zofw.files import write_whole
 
 __all__ = ["Stored", "cache_folder", "check", "fetch", "find", "locate", "obtain"]
 
@@ -185,7 +186,7 @@ def _keep_member(tar: tarfile.TarFile, file: File, archive: Archive) -> None:
 
 def _write(path: Path, content: bytes) -> None:
     try:
-        write_atomically(path, lambda stream: stream.write(content))
+        write_whole(path, lambda stream: stream.write(content))
     except OSError as error:
         raise DataError(
             f"{path} cannot be written: {error.strerror or error}. Set XDG_CACHE_HOME to a folder that can, "

@@ -17,8 +17,8 @@ import numpy as np
 from zofw import problems
 from zofw.core import Array
 from zofw.data import DataError, datasets, load, locate
-from zofw.data.packing import write_atomically
 from zofw.data.store import find
+from zofw.files import write_whole
 from zofw.lab.spec import Case, SpecError
 from zofw.problems import mean_value
 from zofw.run.reference import reference
@@ -217,5 +217,5 @@ def optimum(case: Case, built: Built, path: Path, starts: int = 16) -> dict[str,
         "certified": found.certified,
         "label": found.label,
     }
-    write_atomically(path, lambda stream: stream.write(json.dumps(kept, indent=1).encode()))
+    write_whole(path, lambda stream: stream.write(json.dumps(kept, indent=1).encode()))
     return kept

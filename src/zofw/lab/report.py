@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from zofw.data.packing import write_atomically
 from zofw.extras import extra
+from zofw.files import write_whole
 from zofw.lab.claims import by_heading, words
 from zofw.lab.figures import AXES, QUERIES, colours, draw_curves, labels_of
 from zofw.lab.numbers import number
@@ -52,7 +52,7 @@ def write_report(
     made |= write_tables(summary, folder)
     made["report"] = folder / "report.html"
     page = render(summary, images or {}).encode()
-    write_atomically(made["report"], lambda stream: stream.write(page))
+    write_whole(made["report"], lambda stream: stream.write(page))
     return made
 
 
@@ -256,7 +256,7 @@ def write_tables(summary: dict[str, Any], folder: Path) -> dict[str, Path]:
     made = {}
     for name, (head, rows) in tables.items():
         made[name] = folder / f"{name}.csv"
-        write_atomically(made[name], _csv(head, rows))
+        write_whole(made[name], _csv(head, rows))
     return made
 
 

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from zofw.data.packing import write_atomically
+from zofw.files import write_whole
 from zofw.kernels import threads
 from zofw.run import Trace
 from zofw.run.trace import COLUMNS
@@ -56,7 +56,7 @@ def environment() -> dict[str, Any]:
 def write_json(path: Path, content: Any) -> None:
     """Plain values to a file, whole or not at all; NaN is written as null."""
     text = json.dumps(_plain(content), indent=1, allow_nan=False)
-    write_atomically(path, lambda stream: stream.write(f"{text}\n".encode()))
+    write_whole(path, lambda stream: stream.write(f"{text}\n".encode()))
 
 
 def read_json(path: Path) -> Any:
@@ -115,7 +115,7 @@ def write_trace(path: Path, trace: Trace) -> None:
         rows = [",".join(names), *(",".join(map(_number, row)) for row in zip(*columns, strict=True))]
         stream.write(("\n".join(rows) + "\n").encode())
 
-    write_atomically(path, fill)
+    write_whole(path, fill)
 
 
 def _number(value: float) -> str:

@@ -54,7 +54,7 @@ def mnist_carlini(weights: str | os.PathLike[str] | None = None) -> nn.Module:
             dense_3=nn.Linear(200, 10),
         )
     )
-    stored = read_weights(path)
+    stored = read_weights(path, network)
     oriented = {name.replace(".kernel", ".weight"): _oriented(name, value) for name, value in stored.items()}
     load_weights(network, oriented, str(path))
     return frozen(network)

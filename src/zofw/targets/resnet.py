@@ -45,7 +45,7 @@ def cifar10_resnet20(weights: str | os.PathLike[str] | None = None) -> nn.Module
     """
     network = _resnet((16, 32, 64), 3, _Padded, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
     path = _resnet20_weights() if weights is None else weights
-    load_weights(network, read_weights(path), str(path))
+    load_weights(network, read_weights(path, network), str(path))
     return frozen(network)
 
 
@@ -79,7 +79,7 @@ def resnet18(
     network = _resnet(widths, 2, _projected, mean, std)
     if weights is None:
         return network
-    load_weights(network, read_weights(weights), str(weights))
+    load_weights(network, read_weights(weights, network), str(weights))
     return frozen(network)
 
 

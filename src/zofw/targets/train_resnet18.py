@@ -124,7 +124,7 @@ def augment(pixels: Tensor, rng: np.random.Generator) -> Tensor:
 def _save(
     network: nn.Module, optimiser: torch.optim.Optimizer, run: dict[str, float], epochs: int, checkpoint: Path
 ) -> None:
-    from zofw.data.packing import write_atomically
+    from zofw.files import write_whole
 
     state = {
         "run": run,
@@ -132,7 +132,7 @@ def _save(
         "network": network.state_dict(),
         "optimiser": optimiser.state_dict(),
     }
-    write_atomically(checkpoint, lambda stream: torch.save(state, stream))
+    write_whole(checkpoint, lambda stream: torch.save(state, stream))
 
 
 def _resume(
@@ -184,7 +184,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     from zofw.data import load
-    from zofw.data.packing import write_atomically
+    from zofw.files import write_whole
 
     given = vars(_parser().parse_args(arguments))
     settings = Training(**{name: given[name] for name in asdict(Training())})
@@ -199,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     network.eval()
     right = accuracy(network, test.centred()[: given["limit"]], test.labels[: given["limit"]])
     weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
-    write_atomically(given["output"], lambda stream: np.savez(stream, **weights))
+    write_whole(given["output"], lambda stream: np.savez(stream, **weights))
     _log.info("test accuracy %.4f; weights in %s", right, given["output"])
 
 

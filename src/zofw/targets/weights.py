@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+
+from zofw.files import check_archive, read_arrays
 
 __all__ = ["WeightsError", "frozen", "load_weights", "named_weights", "read_checkpoint", "read_weights"]
 
@@ -16,19 +19,22 @@ class WeightsError(ValueError):
     """Weights that cannot be read, or that do not fit the network."""
 
 
-def read_weights(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+def read_weights(path: str | os.PathLike[str], network: nn.Module | None = None) -> dict[str, Tensor]:
     """The tensors of an npz file or of a torch file: a state dict, alone or as its "state_dict" or "net".
 
-    The prefix "module.", which a network trained in parallel leaves on every name, is dropped.
+    The prefix "module.", which a network trained in parallel leaves on every name, is dropped. A file that takes more
+    memory than twice the weights of the ``network`` it is for in double precision, or without one than its own size, is
+    refused before it is read.
 
     Raises
     ------
     WeightsError
         The file cannot be read, or holds anything but named tensors.
     """
+    most = None if network is None else _most(network)
     if Path(path).suffix == ".npz":
-        return _read_npz(path)
-    content = read_checkpoint(path)
+        return _read_npz(path, most)
+    content = read_checkpoint(path, most)
     for key in ("state_dict", "net"):
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
@@ -37,19 +43,27 @@ def read_weights(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     return {str(name).removeprefix("module."): value for name, value in content.items()}
 
 
-def _read_npz(path: str | os.PathLike[str]) -> dict[str, Tensor]:
-    from zofw.data.packing import read_arrays
+def _most(network: nn.Module) -> int:
+    """Bytes that weights of a network may take: twice their number in double precision, and room for their names."""
+    state = network.state_dict()
+    return 16 * int(sum(value.numel() for value in state.values())) + 4096 * (len(state) + 16)
 
+
+def _read_npz(path: str | os.PathLike[str], most: int | None) -> dict[str, Tensor]:
     try:
-        return {name: torch.from_numpy(array) for name, array in read_arrays(path).items()}
+        arrays = read_arrays(Path(path).read_bytes(), most)
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
     except Exception as error:  # a damaged file raises whatever its bytes lead to
         raise WeightsError(f"{path} cannot be read as an npz file of numbers ({error}).") from error
 
 
-def read_checkpoint(path: str | os.PathLike[str]) -> object:
-    """The content of a torch file, on the CPU; ``weights_only=True`` lets no code in it run."""
+def read_checkpoint(path: str | os.PathLike[str], most: int | None = None) -> object:
+    """The content of a torch file, on the CPU; ``weights_only=True`` lets no code in it run, ``most`` limits its bytes."""
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        content = Path(path).read_bytes()
+        if content.startswith(b"PK"):
+            check_archive(content, len(content) if most is None else most)
+        return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged file raises whatever its bytes lead to
         raise WeightsError(f"{path} cannot be read as a torch file of tensors ({error}).") from error
 
