@@ -16,7 +16,7 @@ from zofw.core import Array
 from zofw.problems import BlackBox, mean_value
 from zofw.run import BudgetError, minimize
 from zofw.run.result import Result
-from zofw.sets import Box
+from zofw.sets import Region, as_set, can_clip
 
 PER_COORDINATE = 1000  # evaluations for each coordinate where no limit is given
 
@@ -29,7 +29,7 @@ def scipy_method(
     Parameters
     ----------
     set
-        A set such as ``L1Ball(2.0)``, or any object with ``lmo(g)``. By default the box of SciPy's ``bounds``.
+        A set such as ``L1Ball(2.0)``, or any object with ``lmo(g)``. By default that of SciPy's ``bounds`` and linear ``constraints``.
     method, rng
         As in :func:`zofw.minimize`.
     budget
@@ -42,7 +42,7 @@ def scipy_method(
     -------
     callable
         A method in SciPy's protocol. It understands the options ``maxfev``, ``maxiter`` and ``disp`` (a bar), SciPy's
-        ``tol`` (on the estimated Frank-Wolfe gap), ``bounds`` and callbacks in both signatures, and returns a
+        ``tol`` (on the estimated Frank-Wolfe gap), ``bounds``, ``LinearConstraint`` and callbacks in both signatures, and returns a
         :class:`~zofw.Result`. ``nfev`` has every call of ``fun``, those that a callback causes by reading
         ``intermediate_result.fun`` included.
 
@@ -93,10 +93,6 @@ def _solve(
             )
     if unknown:
         warnings.warn(f"Unknown solver options: {', '.join(unknown)}", OptimizeWarning, stacklevel=3)
-    if np.size(constraints):
-        raise ValueError(
-            "zofw.scipy_method takes no constraints; give the feasible set itself, such as zofw.Polytope(A_ub=…, b_ub=…)."
-        )
     start = np.atleast_1d(np.asarray(x0, dtype=float))
     most = min((limit for limit in (budget, maxfev) if limit is not None), default=None)
     if most is None and maxiter is None and not {"max_iter", "max_lmo", "max_time"} & settings.keys():
@@ -107,7 +103,7 @@ def _solve(
         )
     problem = BlackBox(_OfPoint(fun, args), dim=start.size)
     limits = {"max_iter": maxiter, "gap_tol": tol, "progress": True if disp else None}
-    region = _region(set, bounds, start.size)
+    region = _region(set, bounds, constraints, start.size)
     try:
         result = minimize(
             problem,
@@ -123,8 +119,8 @@ def _solve(
     except BudgetError as error:
         error.add_note(f"One of the {most} evaluations that were allowed is kept for the value at the end.")
         raise
-    if isinstance(region, Box):  # the last bit of a combination of vertices may lie beyond a bound
-        result.x = np.clip(result.x, region.lower, region.upper)
+    if can_clip(region):  # the last bit of a combination of vertices may lie beyond a bound
+        result.x = region.clip(result.x)
     result.fun = mean_value(problem, result.x)
     result.ledger["objective"] = result.ndiagnosis + 1
     result.nfev, result.ndiagnosis = sum(result.ledger.values()), 0
@@ -149,23 +145,24 @@ def _in_one_signature(callback: Callable[..., Any]) -> Callable[..., Any]:
     return lambda intermediate_result: callback(intermediate_result.x)
 
 
-def _region(set: Any, bounds: Any, dim: int) -> Any:
-    if (set is None) == (bounds is None):
+def _region(set: Any, bounds: Any, constraints: Any, dim: int) -> Region:
+    """The set itself, or that of SciPy's bounds and linear constraints."""
+    given = [*np.atleast_1d(constraints)]
+    if (set is None) == (bounds is None and not given):
         found = "neither" if set is None else "both"
         raise ValueError(
-            f"zofw.scipy_method needs either a set or bounds, and {found} was given: "
+            f"zofw.scipy_method needs either a set or SciPy's bounds and constraints, and {found} was given: "
             "minimize(f, x0, method=zofw.scipy_method(zofw.Simplex())), or bounds=[(0, 1), …] for a box."
         )
-    if bounds is None:
-        return set
-    if isinstance(bounds, Bounds):
-        lower, upper = bounds.lb, bounds.ub
-    else:
+    if set is not None:
+        return as_set(set)
+    if bounds is not None and not isinstance(bounds, Bounds):
         pairs = [*bounds]
         if len(pairs) != dim:
             raise ValueError(
                 f"bounds should have a pair for each of the {dim} coordinates of x0; it has {len(pairs)}."
             )
-        lower = np.array([-np.inf if low is None else low for low, _ in pairs], dtype=float)
-        upper = np.array([np.inf if high is None else high for _, high in pairs], dtype=float)
-    return Box(*(np.broadcast_to(side, dim) for side in (lower, upper)))
+        lower = [-np.inf if low is None else low for low, _ in pairs]
+        upper = [np.inf if high is None else high for _, high in pairs]
+        bounds = Bounds(lower, upper)
+    return as_set([*given, *([] if bounds is None else [bounds])])

@@ -1,6 +1,6 @@
 """Convex sets, each reached through its linear minimisation oracle; one set, one file.
 
-`SETS` maps names to classes. `as_set` makes a set of the user's own oracle, `check_set` tests one, and `can_project`
+`SETS` maps names to classes. `as_set` makes a set of what the user has, `check_set` tests one, and `can_project`
 and `can_clip` tell whether a set has a Euclidean projection and exact members.
 """
 
@@ -9,7 +9,8 @@ from zofw.sets.box import Box
 from zofw.sets.capped_simplex import CappedSimplex
 from zofw.sets.check import Report, check_set
 from zofw.sets.convex_hull import ConvexHull
-from zofw.sets.custom import Custom, as_set, can_clip, can_project
+from zofw.sets.custom import Custom, can_clip, can_project
+from zofw.sets.given import as_set
 from zofw.sets.group_ball import GroupBall
 from zofw.sets.k_sparse import KSparse
 from zofw.sets.l1_ball import L1Ball

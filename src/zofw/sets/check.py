@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from zofw.atoms import Array
-from zofw.sets.custom import as_set
+from zofw.sets.given import as_set
 from zofw.sets.protocol import name_of
 from zofw.sets.set_laws import LAWS, Skipped, Subject
 

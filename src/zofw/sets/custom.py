@@ -13,7 +13,7 @@ from zofw.atoms import Array, Atom, as_atom
 from zofw.core import Projecting
 from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, point
 
-__all__ = ["Custom", "as_set", "can_clip", "can_project"]
+__all__ = ["Custom", "can_clip", "can_project", "from_oracle", "has_oracle"]
 
 
 def can_project(region: object) -> TypeGuard[Projecting]:
@@ -33,35 +33,15 @@ def can_clip(region: object) -> TypeGuard[Clips]:
     return hasattr(region, "clip")
 
 
-def as_set(oracle: Any, *, dim: int | None = None, diameter: float | None = None) -> Region:
-    """A set with everything this library asks, from an object with ``lmo(g)`` or a function g ↦ s.
+def has_oracle(given: object) -> bool:
+    """Whether an object is a set, has ``lmo(g)``, or can be called as one."""
+    return callable(getattr(given, "lmo", given))
 
-    A set that already has everything is returned as it is; of any other object, the methods it has are used and the
-    missing ones are filled in as `Custom` describes.
 
-    Parameters
-    ----------
-    oracle
-        An object with a method ``lmo(g) -> array``, or a callable with that signature.
-    dim
-        The dimension, if the set has one of its own.
-    diameter
-        The Euclidean diameter or an upper bound of it, if it is known and the object does not tell.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ball = as_set(lambda g: -g / np.linalg.norm(g), diameter=2.0)
-    >>> ball.lmo([0.0, 2.0])
-    array([ 0., -1.])
-    """
+def from_oracle(oracle: Any, dim: int | None = None, diameter: float | None = None) -> Region:
+    """A set that already has everything is returned as it is; of any other object, what is missing is filled in."""
     if isinstance(oracle, Region) and dim is None and diameter is None:
         return oracle
-    if not callable(getattr(oracle, "lmo", oracle)):
-        raise TypeError(
-            f"A set needs a method lmo(g) that returns a minimiser of ⟨g, s⟩, but {name_of(oracle)} has none; "
-            "give an object with that method, or a function."
-        )
     return Custom(oracle, dim, diameter)
 
 

@@ -15,7 +15,7 @@ from zofw.sets.thresholds import shrink_to_l1
 __all__ = ["NuclearBall", "warm_factor"]
 
 
-def matrix_shape(owner: object, shape: tuple[int, int]) -> tuple[int, int]:
+def as_shape(owner: object, shape: tuple[int, int]) -> tuple[int, int]:
     """Two whole numbers of at least 1, or a sentence."""
     sides = tuple(int(n) for n in shape)
     if len(sides) != 2 or min(sides) < 1:
@@ -76,7 +76,12 @@ class NuclearBall(Ball):
 
     def __post_init__(self) -> None:
         positive(self, "radius", "tol")
-        object.__setattr__(self, "shape", matrix_shape(self, self.shape))
+        object.__setattr__(self, "shape", as_shape(self, self.shape))
+
+    @property
+    def matrix_shape(self) -> tuple[int, int]:
+        """(m, k)."""
+        return self.shape
 
     @property
     def fixed_dim(self) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from zofw.atoms import Array, Atom, Dense, by_value
 from zofw.sets.lp import FEASIBILITY, solve_highspy, solve_scipy
@@ -44,6 +44,8 @@ class Polytope(Vertices):
 
     References
     ----------
+    J. Edmonds, Submodular functions, matroids, and certain polyhedra, 1970 (the greedy oracle of `shares`).
+
     Q. Huangfu and J. A. J. Hall, Parallelizing the dual revised simplex method, Math. Program. Comput. 10, 2018.
     """
 
@@ -120,9 +122,75 @@ class Polytope(Vertices):
         """d."""
         return len(self.bounds)
 
+    @classmethod
+    def shares(
+        cls,
+        dim: int,
+        groups: Sequence[tuple[Sequence[int], float]],
+        *,
+        total: float = 1.0,
+        lower: ArrayLike = 0.0,
+        upper: ArrayLike = np.inf,
+    ) -> Polytope:
+        """Shares of a total with a cap on the sum of each of some disjoint groups, and floors and caps on each share.
+
+        Parameters
+        ----------
+        dim
+            The number of shares.
+        groups
+            Pairs of a list of indices and the most they may sum to.
+        total, lower, upper
+            What all shares sum to, and the bounds of each.
+
+        Examples
+        --------
+        >>> Polytope.shares(4, [([0, 1], 0.5)]).lmo([0.0, 1.0, 2.0, 3.0])
+        array([0.5, 0. , 0.5, 0. ])
+        """
+        rows = np.zeros((len(groups), dim))
+        for row, (members, _) in zip(rows, groups, strict=True):
+            row[np.asarray(members)] = 1.0
+        bounds = np.stack([np.broadcast_to(side, dim) for side in (lower, upper)], axis=1)
+        return cls(rows, [cap for _, cap in groups], np.ones((1, dim)), [total], bounds)
+
+    @cached_property
+    def _groups(self) -> NDArray[np.int64] | None:
+        """The row of A_ub that each coordinate is in, −1 for none, where the polytope is one of `shares`; else None."""
+        rows = self.A_ub
+        one_total = (
+            self.A_eq.shape[0] == 1 and np.all(self.A_eq == 1.0) and np.isfinite(self.bounds[:, 0]).all()
+        )
+        if not one_total or not np.isin(rows, (0.0, 1.0)).all() or np.any(rows.sum(axis=0) > 1):
+            return None
+        return np.where(rows.any(axis=0), np.argmax(rows, axis=0), -1) if len(rows) else None
+
+    def _fill(self, g: Array, groups: NDArray[np.int64]) -> Array:
+        """The floors, filled in increasing order of g as far as caps, groups and total allow.
+
+        The constraints are a laminar family, and the greedy algorithm is exact on the bases of its polymatroid.
+        """
+        lower, upper = self.bounds.T
+        s: Array = lower.copy()
+        left = float(self.b_eq[0] - lower.sum())
+        room = self.b_ub - self.A_ub @ lower
+        for i in np.argsort(g, kind="stable"):
+            group = groups[i]
+            step = min(left, upper[i] - lower[i], room[group] if group >= 0 else np.inf)
+            if step > 0:
+                s[i] += step
+                left -= step
+                if group >= 0:
+                    room[group] -= step
+            if left <= 0:
+                break
+        return s
+
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
-        """A vertex of the least ⟨g, s⟩, found by the simplex method."""
+        """A vertex of the least ⟨g, s⟩, found by the simplex method; by sorting where the polytope is one of `shares`."""
         g = scaled(self, g)
+        if self._groups is not None:
+            return Dense(self._fill(g, self._groups))
         if self.solver == "scipy":
             return Dense(np.asarray(self._vertex(g)))
         rows = np.concatenate([self.A_ub, self.A_eq])

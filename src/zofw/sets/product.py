@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Blocks
-from zofw.sets.custom import as_set, can_clip, can_project
+from zofw.sets.custom import can_clip, can_project
+from zofw.sets.given import as_set
 from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, point, register
 
 __all__ = ["Product"]

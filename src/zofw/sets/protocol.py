@@ -183,10 +183,14 @@ class Ball(Vertices):
     """What a norm ball {x : ‖x‖ ≤ radius} derives from how its unit ball lies among Euclidean balls."""
 
     radius: float
-    shape: tuple[int, int] | None = None  # of the matrices, if the points are matrices
 
     def __post_init__(self) -> None:
         positive(self, "radius")
+
+    @property
+    def matrix_shape(self) -> tuple[int, int] | None:
+        """The shape of the points if they are matrices."""
+        return None
 
     @abstractmethod
     def norm(self, x: Array) -> float:
@@ -202,7 +206,7 @@ class Ball(Vertices):
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Whether ‖x‖ ≤ r (1 + tol)."""
-        return bool(self.norm(point(self, x, self.shape)) <= self.radius * (1 + tol))
+        return bool(self.norm(point(self, x, self.matrix_shape)) <= self.radius * (1 + tol))
 
     def clip(self, x: ArrayLike) -> Array:
         """x, scaled by r/‖x‖ and a few roundings less if ‖x‖ > r: then ‖x‖ ≤ r as `norm` computes it."""

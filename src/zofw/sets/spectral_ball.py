@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense
-from zofw.sets.nuclear_ball import matrix_shape, singular_values
+from zofw.sets.nuclear_ball import as_shape, singular_values
 from zofw.sets.protocol import Ball, point, positive, register, scaled
 
 __all__ = ["SpectralBall"]
@@ -41,7 +41,12 @@ class SpectralBall(Ball):
 
     def __post_init__(self) -> None:
         positive(self, "radius")
-        object.__setattr__(self, "shape", matrix_shape(self, self.shape))
+        object.__setattr__(self, "shape", as_shape(self, self.shape))
+
+    @property
+    def matrix_shape(self) -> tuple[int, int]:
+        """(m, k)."""
+        return self.shape
 
     @property
     def fixed_dim(self) -> int:

@@ -1,0 +1,139 @@
+"""Sets as people have them: objects, names, bounds, linear constraints."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.atoms import Array
+from zofw.sets.box import Box
+from zofw.sets.capped_simplex import CappedSimplex
+from zofw.sets.custom import from_oracle, has_oracle
+from zofw.sets.polytope import Polytope
+from zofw.sets.protocol import SETS, Region, name_of
+from zofw.sets.simplex import Simplex
+
+if TYPE_CHECKING:
+    from scipy.optimize import Bounds, LinearConstraint
+
+__all__ = ["as_set"]
+
+
+def as_set(given: Any, *, dim: int | None = None, diameter: float | None = None) -> Region:
+    """A set with everything this library asks, from what people have.
+
+    Parameters
+    ----------
+    given
+        A set of this library; a registered name or a class that needs no settings, such as ``"simplex"``; a
+        ``scipy.optimize.Bounds`` or a list of pairs (low, high), which make a `Box`; a ``LinearConstraint``, or a list of
+        them with at most one ``Bounds``, which make a `Polytope`, or a `Simplex` or `CappedSimplex` where they say no more
+        than that; an object with a method ``lmo(g)``, or a function g ↦ s, whose missing methods are filled in as `Custom`
+        describes.
+    dim
+        The dimension, if a set of your own has one.
+    diameter
+        Its Euclidean diameter or an upper bound of it, if it is known and the object does not tell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_set([(0, 1), (-1, 2)])
+    Box(lower=array([ 0., -1.]), upper=array([1., 2.]))
+    >>> from scipy.optimize import Bounds, LinearConstraint
+    >>> as_set([LinearConstraint(np.ones(3), 1, 1), Bounds(0, 0.5)])
+    CappedSimplex(total=1.0, upper=array([0.5, 0.5, 0.5]), lower=array([0., 0., 0.]))
+    >>> ball = as_set(lambda g: -g / np.linalg.norm(g), diameter=2.0)
+    >>> ball.lmo([0.0, 2.0])
+    array([ 0., -1.])
+    """
+    if isinstance(given, str):
+        given = SETS[given]
+    if isinstance(given, type):
+        return _of_class(given)
+    if has_oracle(given):
+        return from_oracle(given, dim, diameter)
+    made = _of_scipy([*given] if isinstance(given, (Sequence, np.ndarray)) else [given])
+    return _of_pairs(given) if made is None else made
+
+
+def _of_class(cls: type[Any]) -> Region:
+    """An instance of a class that needs no settings."""
+    settings = inspect.signature(cls).parameters.values()
+    if all(s.default is not s.empty for s in settings):
+        return as_set(cls())
+    names = ", ".join(f"{s.name}=…" for s in settings if s.default is s.empty)
+    raise TypeError(f"{cls.__name__} is a class, and a set is needed; write {cls.__name__}({names}).")
+
+
+def _of_pairs(given: Any) -> Box:
+    """A box from pairs (low, high)."""
+    try:
+        pairs = np.array([[*pair] for pair in given], dtype=np.float64)  # None becomes NaN
+    except (TypeError, ValueError):
+        pairs = np.empty(0)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise TypeError(
+            f"A set is needed, and {name_of(given)} is none: {given!r:.60}. Give a set such as zofw.Simplex(), zofw.Box(low, high) "
+            "or zofw.Polytope(A_ub=…, b_ub=…), a list of pairs (low, high), scipy.optimize.Bounds or LinearConstraint, or an "
+            "object with lmo(g) that returns a minimiser of ⟨g, s⟩."
+        )
+    if not np.isfinite(pairs).all():
+        raise ValueError(
+            f"A pair of bounds for coordinate {int(np.argmin(np.isfinite(pairs).all(axis=1)))} is open; a Frank-Wolfe method "
+            "needs a bounded set. Give two numbers for every coordinate."
+        )
+    return Box(pairs[:, 0], pairs[:, 1])
+
+
+def _of_scipy(parts: Sequence[Any]) -> Region | None:
+    """The set of SciPy's Bounds and LinearConstraints; None if the parts are something else."""
+    from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
+
+    if any(isinstance(part, (NonlinearConstraint, dict)) for part in parts):
+        raise TypeError(
+            "A set is needed, and a nonlinear constraint or a dictionary does not tell one. Write linear constraints as "
+            "scipy.optimize.LinearConstraint(A, lb, ub), a ball as zofw.L2Ball(radius), or any convex set as an object with "
+            "lmo(g) that returns a minimiser of ⟨g, s⟩."
+        )
+    bounds = [part for part in parts if isinstance(part, Bounds)]
+    rows = [part for part in parts if isinstance(part, LinearConstraint)]
+    if len(bounds) + len(rows) != len(parts) or len(bounds) > 1:
+        return None
+    box = bounds[0] if bounds else Bounds()
+    return _polytope(rows, box) if rows else Box(_bound(box.lb), _bound(box.ub))
+
+
+def _bound(values: ArrayLike) -> float | Array:
+    """SciPy writes one number for all coordinates as an array of length 1."""
+    array = np.asarray(values, dtype=np.float64)
+    return float(array.reshape(())) if array.size == 1 else array
+
+
+def _polytope(constraints: Sequence[LinearConstraint], box: Bounds) -> Region:
+    """{x : lb ≤ A x ≤ ub, l ≤ x ≤ u}, as the simplest set that says the same."""
+    matrices = [np.atleast_2d(c.A.toarray() if hasattr(c.A, "toarray") else c.A) for c in constraints]
+    A = np.concatenate(matrices).astype(np.float64)
+    low = np.concatenate([np.broadcast_to(c.lb, len(M)) for c, M in zip(constraints, matrices, strict=True)])
+    high = np.concatenate([np.broadcast_to(c.ub, len(M)) for c, M in zip(constraints, matrices, strict=True)])
+    dim = A.shape[1]
+    lower, upper = (np.broadcast_to(_bound(side), dim) for side in (box.lb, box.ub))
+    equal = low == high
+    above, below = np.isfinite(high) & ~equal, np.isfinite(low) & ~equal
+    if equal.sum() == 1 and not (above | below).any() and lower.min() >= 0:
+        (row,) = A[equal]
+        total = float(high[equal][0] / row[0]) if row[0] else 0.0
+        if np.all(row == row[0]) and total > 0:
+            free = not lower.any() and upper.min() >= total
+            return Simplex(total) if free else CappedSimplex(total, upper, lower)
+    return Polytope(
+        np.concatenate([A[above], 0.0 - A[below]]),
+        np.concatenate([high[above], -low[below]]),
+        A[equal],
+        high[equal],
+        np.stack([lower, upper], axis=1),
+    )
