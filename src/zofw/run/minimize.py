@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from zofw.core import EvaluationError
+from zofw.core import EvaluationError, Problem
 from zofw.problems import Sharded, mean_value
 from zofw.run.answering import Answerer, Engine, ExecutorError, Here
+from zofw.run.given import as_problem, refuse
 from zofw.run.logbook import Logbook
 from zofw.run.policy import Retry, as_policy
 from zofw.run.seeds import entropy_of
 from zofw.run.session import Observer, Session
 from zofw.run.signals import Interrupted, Signals
 from zofw.run.status import Status
+from zofw.sets import as_set
 
 if TYPE_CHECKING:
     from zofw.run.result import Result
@@ -29,6 +31,8 @@ def minimize(
     method: Any = "auto",
     budget: int | None = None,
     x0: Any = None,
+    dim: int | None = None,
+    n: int | None = None,
     rng: Any = None,
     max_iter: int | None = None,
     max_lmo: int | None = None,
@@ -44,21 +48,26 @@ def minimize(
     on_error: str | Retry = "raise",
     timeout: float | None = None,
     executor: Any = None,
+    **unknown: Any,
 ) -> Result:
     r"""Minimise :math:`\frac1n\sum_i f_i(x)` over a convex set from function values alone.
 
     Parameters
     ----------
     fun
-        A problem of :mod:`zofw.problems`; a bare function goes in as ``BlackBox(function, dim=…)``.
+        A function ``f(x)``, or ``f(x, i)`` with ``n``; or a problem of :mod:`zofw.problems`, such as ``BlackBox`` for
+        functions that take many points at once.
     set
-        A set such as ``L1Ball(2.0)``, or any object with ``lmo(g)``.
+        A set such as ``L1Ball(2.0)``; SciPy's ``Bounds``, pairs (low, high) or ``LinearConstraint``; ``"simplex"``; or any
+        object with ``lmo(g)``.
     method
         A registered name (:func:`zofw.methods`), a settings object, or "auto".
     budget
         Most evaluations of single components f_i. Compared with the cost before every query; never exceeded.
     x0
-        A point of the set.
+        A point of the set. One that rounding took off it is put back, and ``result.reasons`` says so.
+    dim, n
+        For a function: its dimension, where neither x0 nor the set tells, and the number of components of a sum.
     rng
         Seed, ``SeedSequence``, ``Generator`` or None. The same seed gives the same run, bit for bit.
     max_iter, max_lmo, max_time, gap_tol
@@ -100,12 +109,13 @@ def minimize(
     Examples
     --------
     >>> import numpy as np, zofw
-    >>> f = zofw.problems.BlackBox(lambda x: float(np.sum((x - 1) ** 2)), dim=10)
-    >>> result = zofw.minimize(f, zofw.L1Ball(2.0), method="zo-fw", budget=5_000, rng=0)
+    >>> result = zofw.minimize(lambda x: np.sum((x - 1) ** 2), zofw.L1Ball(2.0), dim=10, budget=5_000, rng=0)
     >>> result.nfev <= 5_000, zofw.L1Ball(2.0).contains(result.x)
     (True, True)
     """
-    _check_problem(fun)
+    refuse(unknown, minimize)
+    set = as_set(set)
+    fun = as_problem(fun, set, x0, dim, n)
     if checkpoint is None and resume:
         raise ValueError(f"resume={resume!r} needs the path of a checkpoint: checkpoint=….")
     from zofw.run.observers import callback_observer
@@ -200,7 +210,11 @@ def resume(
     >>> zofw.resume(path, f, budget=100).nfev
     100
     """
-    _check_problem(fun)
+    if not isinstance(fun, Problem):
+        raise TypeError(
+            "resume needs the problem; of a function make zofw.problems.BlackBox(function, dim=…), or go on with "
+            "zofw.minimize(function, set, …, checkpoint=path, resume=True)."
+        )
     logbook = Logbook(path)
     try:
         if not logbook.exists:
@@ -286,13 +300,6 @@ def drive(
         if logbook is not None:
             logbook.save(session)
     return session.result()
-
-
-def _check_problem(fun: Any) -> None:
-    if not hasattr(fun, "values"):
-        raise TypeError(
-            f"minimize needs a problem; got {type(fun).__name__}. Wrap a function as zofw.problems.BlackBox(function, dim=…)."
-        )
 
 
 def _exact(fun: Any, engine: Engine | None) -> dict[str, Any]:

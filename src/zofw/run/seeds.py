@@ -24,7 +24,13 @@ def entropy_of(rng: Any) -> tuple[int, ...]:
         return tuple(int(word) for word in np.random.default_rng(rng).integers(1 << 32, size=4))
     if isinstance(rng, np.random.SeedSequence) and rng.spawn_key:
         return tuple(int(word) for word in rng.generate_state(4))
-    sequence = rng if isinstance(rng, np.random.SeedSequence) else np.random.SeedSequence(rng)
+    try:
+        sequence = rng if isinstance(rng, np.random.SeedSequence) else np.random.SeedSequence(rng)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            "rng should be a whole number of at least 0, a list of them, a numpy.random.Generator, BitGenerator or "
+            f"SeedSequence, or None; got {rng!r:.60}. For a RandomState write numpy.random.default_rng(seed)."
+        ) from error
     words = np.atleast_1d(np.asarray(sequence.entropy, dtype=object))
     return tuple(int(word) for word in words)
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from zofw import kernels
 from zofw.algorithms import as_algorithm, is_first_order
-from zofw.arrays import to_numpy
 from zofw.core import (
     Answer,
     Array,
@@ -35,6 +34,7 @@ from zofw.core.task import no_gradient
 from zofw.run.answers import check_answer
 from zofw.run.checkpoint import resume, save
 from zofw.run.clock import Clock
+from zofw.run.given import starting_point
 from zofw.run.inside import keep_inside
 from zofw.run.limits import BudgetError, check_limits, check_sizes
 from zofw.run.seeds import Stream, entropy_of
@@ -171,25 +171,14 @@ class Session:
         self.answers: list[Answer] = []
         self.closing_row = False  # whether stopping put a row on the trace that going on would not have
         self.clock = Clock()
-        self.state = self.algorithm.init(self.task, self._start(x0))
+        start, note = starting_point(self.set, self.task.dim, x0)
+        if note is not None:
+            self.reasons = {**self.reasons, "x0": note}
+        self.state = self.algorithm.init(self.task, start)
         self._open: Query | None = None
         self._told: Query | None = None
         self._step: Step | None = None
         self.spent = 0  # queries of the open iteration
-
-    def _start(self, x0: Any) -> Array:
-        if x0 is None:
-            return np.asarray(self.set.initial_point(self.task.dim), dtype=float)
-        x = np.array(to_numpy(x0), dtype=float).reshape(-1)
-        if x.shape != (self.task.dim,):
-            raise ValueError(f"x0 should have {self.task.dim} entries; it has {x.size}.")
-        if not np.isfinite(x).all():
-            raise ValueError("x0 has entries that are not finite.")
-        if not self.set.contains(x):
-            raise ValueError(
-                f"x0 is not a point of {self.set!r}. Start from a point of the set, such as set.initial_point(dim)."
-            )
-        return x
 
     # ------------------------------------------------------------------ asking and telling
 

@@ -1,0 +1,119 @@
+"""What was given at the door: a problem or a function, a starting point, keywords of other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from zofw.arrays import to_numpy
+from zofw.core import Array, Problem
+from zofw.problems import BlackBox
+from zofw.sets import Region, can_clip
+
+ROUNDING = 1e-6  # a start this near to the set, relative to its size, was taken off it by rounding
+
+ELSEWHERE = {
+    "args": "bind them to the function: zofw.minimize(functools.partial(f, c=c), …) or lambda x: f(x, c)",
+    "bounds": "give them as the set: zofw.minimize(f, bounds, …) takes scipy.optimize.Bounds or pairs (low, high)",
+    "constraints": "give them as the set: zofw.minimize(f, [LinearConstraint(…), Bounds(…)], …)",
+    "disp": "write progress=True",
+    "jac": "only values are used; leave it out",
+    "maxfev": "write budget=…, the most evaluations",
+    "maxfun": "write budget=…, the most evaluations",
+    "maxiter": "write max_iter=…",
+    "n_jobs": "write executor=…, such as concurrent.futures.ProcessPoolExecutor(4)",
+    "options": "every option is a keyword of its own: budget=…, max_iter=…, gap_tol=…",
+    "random_state": "write rng=…, a seed or a numpy.random.Generator",
+    "seed": "write rng=…",
+    "tol": "write gap_tol=…, which is compared with a bound of the Frank-Wolfe gap",
+    "workers": "write executor=…, such as concurrent.futures.ProcessPoolExecutor(4)",
+}
+
+
+def refuse(unknown: Mapping[str, Any], function: Callable[..., Any]) -> None:
+    """Raise TypeError for keywords that a function does not have, with the right names where other libraries have them."""
+    for name in unknown:
+        advice = ELSEWHERE.get(name)
+        raise TypeError(
+            f"{function.__name__} has no argument {name!r}"
+            + (f"; {advice}." if advice else f". It has {', '.join([*function.__annotations__][:-2])}.")
+        )
+
+
+def as_problem(
+    fun: Any, region: Region, x0: Any = None, dim: int | None = None, n: int | None = None
+) -> Problem:
+    """The problem itself, or a black box of a function whose dimension is known from dim, x0 or the set.
+
+    Examples
+    --------
+    >>> from zofw.sets import Simplex
+    >>> as_problem(lambda x: float(x @ x), Simplex(), x0=[0.5, 0.5]).dim
+    2
+    """
+    if isinstance(fun, Problem):
+        for name, given, own in (("dim", dim, fun.dim), ("n", n, fun.n)):
+            if given is not None and given != own:
+                raise ValueError(
+                    f"{name}={given} was given, and the problem has {name}={own}; leave {name} out."
+                )
+        return fun
+    if not callable(fun):
+        raise TypeError(
+            f"minimize needs a function or a problem of zofw.problems, and {type(fun).__name__} is neither."
+        )
+    if isinstance(fun, type):
+        raise TypeError(f"{fun.__name__} is a class; give an instance of it, {fun.__name__}(…).")
+    known = {
+        "dim": dim,
+        "the length of x0": None if x0 is None else int(np.size(to_numpy(x0))),
+        "the dimension of the set": region.fixed_dim,
+    }
+    sizes = {source: size for source, size in known.items() if size is not None}
+    if not sizes:
+        raise ValueError(
+            f"A function does not tell its dimension, and neither does {region!r}: give dim=… or x0=…."
+        )
+    if len({*sizes.values()}) > 1:
+        said = ", ".join(f"{source} is {size}" for source, size in sizes.items())
+        raise ValueError(f"The dimension is not clear: {said}. Give one of them, or make them agree.")
+    return BlackBox(fun, dim=next(iter(sizes.values())), n=1 if n is None else n)
+
+
+def starting_point(region: Region, dim: int, x0: Any = None) -> tuple[Array, str | None]:
+    """The point a run starts from, and a note if x0 had to be moved.
+
+    A point that rounding took off the set, as single precision does, is put back; any other that is not a member is refused
+    with its distance.
+    """
+    if x0 is None:
+        return np.asarray(region.initial_point(dim), dtype=np.float64), None
+    x = np.array(to_numpy(x0), dtype=np.float64).reshape(-1)
+    if x.shape != (dim,):
+        raise ValueError(f"x0 should have {dim} entries; it has {x.size}.")
+    if not np.isfinite(x).all():
+        raise ValueError("x0 has entries that are not finite.")
+    if region.contains(x):
+        return x, None
+    member = region.clip(x) if can_clip(region) else towards(region, x)
+    distance = float(np.linalg.norm(member - x))
+    if distance > ROUNDING * max(float(np.linalg.norm(x)), float(np.linalg.norm(member))):
+        raise ValueError(
+            f"x0 is not a point of {region!r}: a member is {distance:.3g} away, such as {np.array2string(member, threshold=6)}. "
+            "Start from a point of the set, or leave x0 out."
+        )
+    return member, f"x0 was {distance:.1g} outside the set by rounding and was put back"
+
+
+def towards(region: Region, x: Array) -> Array:
+    """The member nearest to x on the way to the initial point, by bisection."""
+    centre = np.asarray(region.initial_point(x.size), dtype=np.float64)
+    inside, outside = 1.0, 0.0
+    for _ in range(60):
+        middle = (inside + outside) / 2
+        inside, outside = (
+            (middle, outside) if region.contains(x + middle * (centre - x)) else (inside, middle)
+        )
+    return x + inside * (centre - x)

@@ -1,0 +1,101 @@
+"""What people give at the door, taken or answered with the line to write."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds
+
+import zofw
+from zofw.run.given import ELSEWHERE, starting_point
+
+
+def f(x):
+    return float(np.sum((x - 0.3) ** 2))
+
+
+@pytest.mark.parametrize(
+    ("region", "where"),
+    [
+        (zofw.Simplex(), {"x0": np.full(4, 0.25)}),
+        (zofw.Simplex(), {"dim": 4}),
+        ("simplex", {"dim": 4}),
+        (zofw.Box(np.zeros(4), np.ones(4)), {}),
+        ([(0, 1)] * 4, {}),
+        (Bounds(0, 1), {"dim": 4}),
+    ],
+    ids=repr,
+)
+def test_a_bare_function_is_enough(region, where):
+    bare = zofw.minimize(f, region, budget=300, rng=0, **where)
+    boxed = zofw.minimize(zofw.problems.BlackBox(f, dim=4), region, budget=300, rng=0)
+    np.testing.assert_array_equal(bare.x, boxed.x)
+    assert bare.fun == boxed.fun and bare.nfev == boxed.nfev
+
+
+def test_a_sum_says_how_many_components_it_has():
+    centres = np.random.default_rng(0).random((7, 3))
+    result = zofw.minimize(
+        lambda x, i: float(np.sum((x - centres[i]) ** 2)), zofw.Simplex(), dim=3, n=7, budget=3_000, rng=0
+    )
+    centre = zofw.Simplex().project(centres.mean(axis=0))
+    np.testing.assert_allclose(result.x, centre, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_names_of_other_libraries_get_ours(name):
+    with pytest.raises(TypeError, match=f"no argument {name!r}; "):
+        zofw.minimize(f, zofw.Simplex(), dim=4, budget=100, **{name: 1})
+
+
+def test_other_names_get_the_list():
+    with pytest.raises(TypeError, match=r"no argument 'buget'. It has fun, set, method, budget"):
+        zofw.minimize(f, zofw.Simplex(), dim=4, buget=100)
+
+
+@pytest.mark.parametrize("rng", [-1, "abc", np.random.RandomState(0), 0.5], ids=repr)
+def test_other_kinds_of_generators(rng):
+    with pytest.raises(TypeError, match="rng should be a whole number of at least 0"):
+        zofw.minimize(f, zofw.Simplex(), dim=4, budget=100, rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("fun", "where", "error", "sentence"),
+    [
+        (f, {}, ValueError, r"does not tell its dimension.*give dim=… or x0=…"),
+        (f, {"dim": 3, "x0": np.full(4, 0.25)}, ValueError, "dim is 3, the length of x0 is 4"),
+        (3, {"dim": 3}, TypeError, "int is neither"),
+        (zofw.problems.BlackBox, {"dim": 3}, TypeError, "BlackBox is a class"),
+        (zofw.problems.BlackBox(f, dim=4), {"dim": 3}, ValueError, "the problem has dim=4"),
+    ],
+)
+def test_what_cannot_be_a_problem(fun, where, error, sentence):
+    with pytest.raises(error, match=sentence):
+        zofw.minimize(fun, zofw.Simplex(), budget=100, **where)
+
+
+@pytest.mark.parametrize("region", [zofw.Simplex(), zofw.L2Ball(1.0), zofw.Box(0, 1)], ids=repr)
+def test_a_start_in_single_precision_is_put_back(region):
+    s = region.lmo(-np.arange(1.0, 8.0))
+    x = (0.3 * s + 0.7 * region.lmo(np.arange(7.0) - 2)) * (1 + 1e-8)
+    x = x.astype(np.float32)
+    start, note = starting_point(region, 7, x)
+    assert region.contains(start, 1e-15) and np.abs(start - x).max() < 1e-6
+    assert note is None or "put back" in note
+    vertex = region.lmo(-np.ones(7))
+    near, note = starting_point(region, 7, vertex * (1 + 1e-7))
+    assert note is not None and region.contains(near, 1e-15)
+
+
+def test_the_note_is_in_the_result():
+    x = np.full(7, 1 / 7, dtype=np.float32)
+    result = zofw.minimize(f, zofw.Simplex(), x0=x, budget=200, rng=0)
+    assert "put back" in result.reasons["x0"]
+
+
+def test_a_start_elsewhere_is_told_how_far():
+    with pytest.raises(ValueError, match=r"a member is 0\.5 away"):
+        zofw.minimize(f, zofw.L2Ball(1.0), x0=[1.5, 0.0], budget=100)
+    hull = zofw.ConvexHull(np.eye(3))
+    with pytest.raises(ValueError, match=r"a member is 1\.15 away"):
+        zofw.minimize(f, hull, x0=[1.0, 1.0, 1.0], budget=100)
