@@ -96,7 +96,7 @@ def test_what_is_measured_of_a_perturbation():
     )
     np.testing.assert_allclose(attack.adversarial(np.zeros(DIM)), images(), atol=1e-7)
     assert attack.distortion(np.zeros(DIM)) < 1e-6
-    assert repr(attack) == "UniversalAttack(n=12, shape=(2, 3, 3), targeted=False)"
+    assert repr(attack) == "UniversalAttack(n=12, shape=(2, 3, 3), targeted=False, space='tanh')"
     assert not attack.convex
 
 
@@ -279,3 +279,40 @@ def test_a_query_spends_its_time_in_the_network(data_folder):
         torch.set_num_threads(before)
     assert attack.success_rate(np.zeros(784)) == 0.0
     assert max(shares) >= 0.9, shares
+
+
+def test_in_pixels_the_radius_is_that_of_the_images():
+    judge = Judge()
+    attack = UniversalAttack(judge, images(), LABELS, space="pixels")
+    rng = np.random.default_rng(3)
+    points, index = 0.2 * rng.normal(size=(5, DIM)), np.array([0, 7, 7, 11])
+    for x, row in zip(points, attack.values(points, index), strict=True):
+        for i, margin in zip(index, row, strict=True):
+            scores = np.tanh(np.clip(images()[i].ravel() + x, -0.5, 0.5) @ WEIGHTS)
+            assert margin == pytest.approx(scores[LABELS[i]] - np.delete(scores, LABELS[i]).max())
+    eps = 8 / 255
+    result = zofw.minimize(attack, zofw.LinfBall(eps), budget=3_000, rng=0)
+    change = attack.adversarial(result.x) - images()
+    assert np.abs(change).max() <= eps * (1 + 1e-12) and np.abs(attack.adversarial(result.x)).max() <= 0.5
+    assert result.fun < attack.value(np.zeros(DIM))
+    np.testing.assert_array_equal(attack.adversarial(np.zeros(DIM)), images())
+    with pytest.raises(ValueError, match="'tanh' or 'pixels'"):
+        UniversalAttack(judge, images(), LABELS, space="bytes")
+
+
+def test_a_network_in_pixels_is_the_function_in_pixels():
+    torch = pytest.importorskip("torch", reason="torch is not installed (extra torch)")
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(DIM, CLASSES)).double()
+    module = UniversalAttack(network, images(), LABELS, space="pixels")
+
+    def function(pixels):
+        with torch.no_grad():
+            return network(torch.from_numpy(pixels)).numpy()
+
+    x = 0.2 * np.random.default_rng(0).normal(size=DIM)
+    np.testing.assert_allclose(
+        module.margins(x), UniversalAttack(function, images(), LABELS, space="pixels").margins(x)
+    )
+    along, step = np.random.default_rng(1).normal(size=DIM), 1e-7
+    slope = (module.value(x + step * along) - module.value(x - step * along)) / (2 * step)
+    assert module.gradient(x) @ along == pytest.approx(slope, rel=1e-4)

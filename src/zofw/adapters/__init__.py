@@ -4,7 +4,12 @@
 adapter                    what it is                                                 extra
 =========================  =========================================================  ============
 `scipy_method`             a method for :func:`scipy.optimize.minimize`               none
-`ZOClassifier`             a scikit-learn classifier                                  ``data``
+`ZOClassifier`             a sparse linear scikit-learn classifier                    ``data``
+`ZORegressor`              a sparse linear scikit-learn regressor                     ``data``
+`ZOVotingClassifier`       weights of classifiers for any scorer of scikit-learn      ``data``
+`ZOVotingRegressor`        weights of regressors for any scorer of scikit-learn       ``data``
+`ZOSampler`                an Optuna sampler for weights and other convex sets        ``optuna``
+`ZOFrankWolfe`             an algorithm of optimagic                                  ``optimagic``
 `minimize_module`          the parameters of a torch module in a set                  ``torch``
 `UniversalPerturbation`    an evasion attack of the Adversarial Robustness Toolbox    ``art``
 `Tracker`                  a callback for MLflow, TensorBoard and their like          ``trackers``
@@ -20,6 +25,11 @@ PLACES = {
     "Tracker": "trackers",
     "UniversalPerturbation": "art",
     "ZOClassifier": "sklearn",
+    "ZOFrankWolfe": "optimagic",
+    "ZORegressor": "sklearn",
+    "ZOSampler": "optuna",
+    "ZOVotingClassifier": "voting",
+    "ZOVotingRegressor": "voting",
     "minimize_module": "torch",
     "scipy_method": "scipy",
 }

@@ -1,8 +1,9 @@
-"""A scikit-learn classifier trained from loss values alone."""
+"""Sparse linear scikit-learn estimators, trained from loss values alone."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,11 +12,13 @@ from scipy.special import expit
 
 from zofw.core import Array
 from zofw.extras import extra
-from zofw.problems import Correntropy, Logistic
+from zofw.problems import Correntropy, LeastSquares, Logistic
 from zofw.run import minimize
-from zofw.sets import Box, L1Ball, Product
+from zofw.run.result import Result
+from zofw.sets import Box, L1Ball, Product, as_set
 
 ClassifierMixin: Any = extra("sklearn.base", "data").ClassifierMixin
+RegressorMixin: Any = extra("sklearn.base", "data").RegressorMixin
 BaseEstimator: Any = extra("sklearn.base", "data").BaseEstimator
 available_if: Any = extra("sklearn.utils.metaestimators", "data").available_if
 multiclass: Any = extra("sklearn.utils.multiclass", "data")
@@ -31,7 +34,69 @@ def _has_probabilities(classifier: Any) -> bool:
     return True
 
 
-class ZOClassifier(ClassifierMixin, BaseEstimator):
+class _Linear(BaseEstimator):
+    """What the linear estimators share: coefficients in an ℓ1 ball, an intercept in an interval, and a budget."""
+
+    loss: str
+    radius: float
+    sigma: float
+    fit_intercept: bool
+    method: Any
+    budget: int | None
+    max_iter: int | None
+    random_state: Any
+    LOSSES: ClassVar[tuple[str, ...]]
+
+    def _check(self) -> None:
+        if self.loss not in self.LOSSES:
+            raise ValueError(f"loss should be {' or '.join(map(repr, self.LOSSES))}; got {self.loss!r}.")
+        for name, size in (("radius", self.radius), ("sigma", self.sigma)):
+            if not isinstance(size, (int, float, np.number)) or not 0 < size < np.inf:
+                raise ValueError(f"{name} should be a positive finite number; got {size!r}.")
+
+    def _solve(self, X: Any, targets: Sequence[Array]) -> list[Result]:
+        """One problem for each vector of targets."""
+        ones = np.ones((X.shape[0], 1))
+        Z, region = X, as_set(L1Ball(self.radius))
+        if self.fit_intercept:
+            Z = sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([X, ones])
+            region = Product([region, Box(-self.radius, self.radius)], dims=[X.shape[1], 1])
+        seed = int(utilities.check_random_state(self.random_state).randint(2**31 - 1))
+        budget = PASSES * X.shape[0] * (X.shape[1] + 1) if self.budget is None else self._share(len(targets))
+        return [
+            minimize(
+                self._problem(Z, y),
+                region,
+                method=self.method,
+                budget=budget,
+                max_iter=self.max_iter,
+                rng=np.random.SeedSequence((seed, number)),
+                diagnose=0,
+                progress=False,
+            )
+            for number, y in enumerate(targets)
+        ]
+
+    def _share(self, problems: int) -> int:
+        """The budget of each problem."""
+        given: Any = self.budget
+        whole = isinstance(given, (int, float, np.number)) and float(given).is_integer()
+        if not whole or given < problems:
+            raise ValueError(f"budget should be a whole number of at least {problems}; got {given!r}.")
+        return int(given) // problems
+
+    def _problem(self, Z: Any, y: Array) -> Logistic | Correntropy | LeastSquares:
+        if self.loss == "correntropy":
+            return Correntropy(Z, y, sigma=self.sigma)
+        return Logistic(Z, y) if self.loss == "logistic" else LeastSquares(Z, y)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class ZOClassifier(ClassifierMixin, _Linear):
     r"""A sparse linear classifier from values of its loss,
 
     .. math:: \min_{w, b} \frac1n \sum_{i=1}^n \ell(y_i, z_i^\top w + b)
@@ -86,6 +151,8 @@ class ZOClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
+    LOSSES: ClassVar[tuple[str, ...]] = ("logistic", "correntropy")
+
     def __init__(
         self,
         loss: str = "logistic",
@@ -109,12 +176,7 @@ class ZOClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find the coefficients: X dense or sparse of shape (n, d), y of any labels."""
-        if self.loss not in ("logistic", "correntropy"):
-            raise ValueError(f"loss should be 'logistic' or 'correntropy'; got {self.loss!r}.")
-        for name in ("radius", "sigma"):
-            size = getattr(self, name)
-            if not isinstance(size, (int, float, np.number)) or not 0 < size < np.inf:
-                raise ValueError(f"{name} should be a positive finite number; got {size!r}.")
+        self._check()
         X, y = validation.validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         multiclass.check_classification_targets(y)
         self.classes_, index = np.unique(y, return_inverse=True)
@@ -123,23 +185,8 @@ class ZOClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"ZOClassifier needs samples of at least 2 classes; the data has 1 class, {self.classes_[0]!r}."
             )
-        Z, region = self._augmented(X), self._region(X.shape[1])
-        seed = int(utilities.check_random_state(self.random_state).randint(2**31 - 1))
-        problems = [1] if count == 2 else [*range(count)]
-        budget = PASSES * Z.shape[0] * (X.shape[1] + 1) if self.budget is None else self._share(len(problems))
-        results = [
-            minimize(
-                self._problem(Z, np.where(index == positive, 1.0, -1.0)),
-                region,
-                method=self.method,
-                budget=budget,
-                max_iter=self.max_iter,
-                rng=np.random.SeedSequence((seed, positive)),
-                diagnose=0,
-                progress=False,
-            )
-            for positive in problems
-        ]
+        positives = [1] if count == 2 else [*range(count)]
+        results = self._solve(X, [np.where(index == positive, 1.0, -1.0) for positive in positives])
         found = np.stack([result.x for result in results])
         self.coef_ = found[:, : X.shape[1]]
         self.intercept_ = found[:, -1] if self.fit_intercept else np.zeros(len(found))
@@ -169,29 +216,80 @@ class ZOClassifier(ClassifierMixin, BaseEstimator):
         chances[chances.sum(axis=1) == 0.0] = 1.0
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
-    def _share(self, problems: int) -> int:
-        """The budget of each problem of two classes."""
-        given: Any = self.budget
-        whole = isinstance(given, (int, float, np.number)) and float(given).is_integer()
-        if not whole or given < problems:
-            raise ValueError(f"budget should be a whole number of at least {problems}; got {given!r}.")
-        return int(given) // problems
+class ZORegressor(RegressorMixin, _Linear):
+    r"""A sparse linear regressor from values of its loss,
 
-    def _augmented(self, X: Any) -> Any:
-        """The samples, with a column of ones for the intercept."""
-        if not self.fit_intercept:
-            return X
-        ones = np.ones((X.shape[0], 1))
-        return sp.hstack([X, ones], format="csr") if sp.issparse(X) else np.hstack([X, ones])
+    .. math:: \min_{w, b} \frac1n \sum_{i=1}^n \ell(y_i - z_i^\top w - b)
+              \quad\text{subject to}\quad \|w\|_1 \le r, \; |b| \le r.
 
-    def _region(self, dim: int) -> Any:
-        ball = L1Ball(self.radius)
-        return Product([ball, Box(-self.radius, self.radius)], dims=[dim, 1]) if self.fit_intercept else ball
+    Features and targets should be of similar size, as the ball treats all coefficients alike: put a ``StandardScaler`` before
+    it, and a ``TransformedTargetRegressor`` around it.
 
-    def _problem(self, Z: Any, signs: Array) -> Logistic | Correntropy:
-        return Logistic(Z, signs) if self.loss == "logistic" else Correntropy(Z, signs, sigma=self.sigma)
+    Parameters
+    ----------
+    loss
+        "squared", or "correntropy", the robust loss :math:`\frac{\sigma^2}{2}(1 - e^{-t^2/\sigma^2})`, for which an outlier counts
+        at most σ²/2.
+    radius, sigma, fit_intercept, method, budget, max_iter, random_state
+        As in :class:`ZOClassifier`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (d,)
+    intercept_ : float
+    n_queries_, n_iter_ : int
+        Losses of single samples that were evaluated, and iterations.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from zofw.adapters import ZORegressor
+    >>> Z, y = load_diabetes(return_X_y=True)
+    >>> regressor = ZORegressor(radius=1.0, budget=200_000, random_state=0).fit(scale(Z), scale(y))
+    >>> regressor.score(scale(Z), scale(y)) > 0.45
+    True
+    """
+
+    LOSSES: ClassVar[tuple[str, ...]] = ("squared", "correntropy")
+
+    def __init__(
+        self,
+        loss: str = "squared",
+        *,
+        radius: float = 10.0,
+        sigma: float = 2.0,
+        fit_intercept: bool = True,
+        method: Any = "auto",
+        budget: int | None = None,
+        max_iter: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.radius = radius
+        self.sigma = sigma
+        self.fit_intercept = fit_intercept
+        self.method = method
+        self.budget = budget
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find the coefficients: X dense or sparse of shape (n, d), y of shape (n,)."""
+        self._check()
+        X, y = validation.validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True, multi_output=False
+        )
+        (result,) = self._solve(X, [np.asarray(y, dtype=np.float64)])
+        self.coef_ = result.x[: X.shape[1]]
+        self.intercept_ = float(result.x[-1]) if self.fit_intercept else 0.0
+        self.n_iter_, self.n_queries_ = result.nit, result.nfev
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """zᵀw + b."""
+        validation.check_is_fitted(self)
+        X = validation.validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return np.asarray(X @ self.coef_) + self.intercept_

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, final
+from typing import Any, Literal, Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,8 @@ DEVICE_PIXELS = 1 << 22  # the same on any other device
 class UniversalAttack:
     r"""One perturbation x that makes a classifier err on all the given images,
 
-    .. math:: f_i(x) = m_i\bigl(\tfrac12 \tanh(\operatorname{artanh}(2 z_i) + x)\bigr),
+    .. math:: f_i(x) = m_i\bigl(\tfrac12 \tanh(\operatorname{artanh}(2 z_i) + x)\bigr)
+              \quad\text{or, in pixels,}\quad f_i(x) = m_i\bigl(\operatorname{clip}(z_i + x)\bigr),
 
     with the untargeted margin :math:`m_i = s_{y_i} - \max_{j \ne y_i} s_j` of the scores s, or the targeted one
     :math:`m_i = \max_{j \ne \tau} s_j - s_\tau`; image i is fooled when it is negative. Not convex, and not smooth where
@@ -40,6 +41,9 @@ class UniversalAttack:
         n classes, counted from 0.
     targeted, target
         Whether to push every image into one class, and which (or n classes, one for each image).
+    space
+        Where x lives: "tanh", as in the formula on the left, where an image never leaves its range; or "pixels", as on the
+        right, where the radius of the set is what security papers state, such as ``LinfBall(8 / 255)`` or ``L2Ball(3.0)``.
     device
         Where a module and the transform run; by default where the module is.
     batch_size
@@ -65,6 +69,7 @@ class UniversalAttack:
         *,
         targeted: bool = False,
         target: ArrayLike | None = None,
+        space: Literal["tanh", "pixels"] = "tanh",
         device: Any = None,
         batch_size: int | None = None,
     ) -> None:
@@ -78,16 +83,21 @@ class UniversalAttack:
         self.targeted = targeted
         wanted = self.labels if target is None else np.asarray(target)
         self.target = _classes("target", np.full(self.n, wanted) if wanted.ndim == 0 else wanted, self.n)
-        latent = np.arctanh(SHRINK * self.images.reshape(self.n, -1))
+        if space not in SPACES:
+            raise ValueError(f"UniversalAttack: space should be 'tanh' or 'pixels'; got {space!r}.")
+        self.space: Literal["tanh", "pixels"] = space
+        latent = SPACES[space].latent(self.images.reshape(self.n, -1))
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(model, torch.nn.Module):
-            self._classifier: _Classifier = _Network(model, latent, self.images.shape[1:], device)
+            self._classifier: _Classifier = _Network(
+                model, latent, self.images.shape[1:], SPACES[space], device
+            )
         elif device is not None:
             raise ValueError(
                 "UniversalAttack: device goes with a torch module; this model is a plain function."
             )
         elif callable(model):
-            self._classifier = _Function(model, latent, self.images.shape[1:])
+            self._classifier = _Function(model, latent, self.images.shape[1:], SPACES[space])
         else:
             raise TypeError(
                 f"UniversalAttack needs a torch module or a function; got {type(model).__name__}."
@@ -97,7 +107,7 @@ class UniversalAttack:
             raise ValueError(f"UniversalAttack: batch_size should be at least 1; got {batch_size}.")
 
     def __repr__(self) -> str:
-        return f"UniversalAttack(n={self.n}, shape={self.images.shape[1:]}, targeted={self.targeted})"
+        return f"UniversalAttack(n={self.n}, shape={self.images.shape[1:]}, targeted={self.targeted}, space={self.space!r})"
 
     @property
     def n(self) -> int:
@@ -144,9 +154,9 @@ class UniversalAttack:
         return (-total if self.targeted else total) / self.n
 
     def adversarial(self, x: ArrayLike) -> Array:
-        """The perturbed images ½ tanh(artanh(2z_i) + x), of the shape of the images."""
-        moved = np.arctanh(SHRINK * self.images) + self._point(x).reshape(self.images.shape[1:])
-        return BOUND * np.tanh(moved)
+        """The perturbed images, of the shape of the images."""
+        space = SPACES[self.space]
+        return space.pixels(space.latent(self.images) + self._point(x).reshape(self.images.shape[1:]))
 
     def success_rate(self, x: ArrayLike) -> float:
         """The fraction of all images whose margin is negative."""
@@ -180,6 +190,44 @@ class UniversalAttack:
         return np.asarray(-margins if self.targeted else margins)
 
 
+class _Tanh:
+    """½ tanh(artanh(2z) + x)."""
+
+    @staticmethod
+    def latent(images: Array) -> Array:
+        return np.arctanh(SHRINK * images)
+
+    @staticmethod
+    def pixels(latent: Array) -> Array:
+        np.tanh(latent, out=latent)
+        latent *= BOUND
+        return latent
+
+    @staticmethod
+    def tensor(latent: Any) -> Any:
+        return BOUND * latent.tanh()
+
+
+class _Pixels:
+    """z + x, clipped to [−½, ½]."""
+
+    @staticmethod
+    def latent(images: Array) -> Array:
+        return images
+
+    @staticmethod
+    def pixels(latent: Array) -> Array:
+        return np.clip(latent, -BOUND, BOUND, out=latent)
+
+    @staticmethod
+    def tensor(latent: Any) -> Any:
+        return latent.clamp(-BOUND, BOUND)
+
+
+Space = type[_Tanh] | type[_Pixels]
+SPACES: dict[str, Space] = {"tanh": _Tanh, "pixels": _Pixels}
+
+
 class _Classifier(Protocol):
     """Scores of perturbed images: ``points`` and ``components`` broadcast against each other, points with a last axis d."""
 
@@ -194,13 +242,13 @@ class _Function:
 
     pixels = PASS_PIXELS
 
-    def __init__(self, model: Callable[..., Any], latent: Array, shape: tuple[int, ...]) -> None:
-        self.model, self.latent, self.shape = model, latent, shape
+    def __init__(
+        self, model: Callable[..., Any], latent: Array, shape: tuple[int, ...], space: Space
+    ) -> None:
+        self.model, self.latent, self.shape, self.space = model, latent, shape, space
 
     def scores(self, points: Array, components: Indices) -> Any:
-        images = self.latent[components] + points
-        np.tanh(images, out=images)
-        images *= BOUND
+        images = self.space.pixels(self.latent[components] + points)
         try:
             return self.model(images.reshape(-1, *self.shape))
         except Exception as error:
@@ -218,7 +266,7 @@ class _Function:
 class _Network:
     """A torch module, with the latent images kept on its device."""
 
-    def __init__(self, model: Any, latent: Array, shape: tuple[int, ...], device: Any) -> None:
+    def __init__(self, model: Any, latent: Array, shape: tuple[int, ...], space: Space, device: Any) -> None:
         torch = extra("torch", "torch")
         self.model = (model if device is None else model.to(device)).eval()
         tensors = list(_tensors(self.model))
@@ -226,15 +274,14 @@ class _Network:
         self.device = torch.device(device or (tensors[0].device if tensors else "cpu"))
         self.dtype = floating[0].dtype if floating else torch.float32
         self.latent = torch.tensor(latent, device=self.device)
-        self.shape = shape
+        self.shape, self.space = shape, space
         self.pixels = PASS_PIXELS if self.device.type == "cpu" else DEVICE_PIXELS
 
     def scores(self, points: Array, components: Indices) -> Any:
         torch = extra("torch", "torch")
         with torch.inference_mode():
             images = self.latent[torch.tensor(components)] + torch.tensor(points, device=self.device)
-            images.tanh_().mul_(BOUND)
-            return self._forward(images).double().cpu().numpy()
+            return self._forward(self.space.tensor(images)).double().cpu().numpy()
 
     def gradient(self, point: Array, components: Indices, classes: Indices) -> Array:
         """Of Σ_i (s_{class i} − max of the others) by x, in double precision up to the network's input."""
@@ -242,7 +289,7 @@ class _Network:
         x = torch.tensor(point, device=self.device, requires_grad=True)
         index = torch.tensor(classes, device=self.device)[:, None]
         with torch.enable_grad():
-            scores = self._forward(BOUND * torch.tanh(self.latent[torch.tensor(components)] + x))
+            scores = self._forward(self.space.tensor(self.latent[torch.tensor(components)] + x))
             others = scores.scatter(1, index, -torch.inf).amax(dim=1)
             total = (scores.gather(1, index)[:, 0] - others).sum()
             return np.asarray(torch.autograd.grad(total, x)[0].double().cpu().numpy())

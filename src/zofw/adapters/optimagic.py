@@ -1,0 +1,106 @@
+"""An optimagic algorithm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from zofw.core import Array
+from zofw.extras import extra
+from zofw.problems import BlackBox, mean_value
+from zofw.run import minimize
+from zofw.sets import Box, as_set, can_clip
+
+mark: Any = extra("optimagic", "optimagic").mark
+algorithm: Any = extra("optimagic.optimization.algorithm", "optimagic")
+AggregationLevel: Any = extra("optimagic.typing", "optimagic").AggregationLevel
+
+
+@mark.minimizer(
+    name="zofw",
+    solver_type=AggregationLevel.SCALAR,
+    is_available=True,
+    is_global=False,
+    needs_jac=False,
+    needs_hess=False,
+    needs_bounds=False,
+    supports_parallelism=False,
+    supports_bounds=True,
+    supports_infinite_bounds=True,
+    supports_linear_constraints=False,
+    supports_nonlinear_constraints=False,
+    disable_history=False,
+)
+@dataclass(frozen=True)
+class ZOFrankWolfe(algorithm.Algorithm):
+    """:func:`zofw.minimize` as an algorithm of optimagic, for :func:`optimagic.minimize`.
+
+    Parameters
+    ----------
+    set
+        The set of the flat parameter vector, or what :func:`zofw.minimize` takes for one, such as ``"simplex"``. By default
+        the box of optimagic's bounds.
+    method
+        As in :func:`zofw.minimize`.
+    stopping_maxfun, stopping_maxiter
+        Most evaluations, the one of the final value included, and most iterations.
+    convergence_gap_tol
+        Compared with a bound of the Frank-Wolfe gap; None for never.
+    seed
+        Of everything random.
+
+    Examples
+    --------
+    >>> import numpy as np, optimagic
+    >>> from zofw.adapters import ZOFrankWolfe
+    >>> result = optimagic.minimize(
+    ...     lambda x: float(np.sum((x - 0.3) ** 2)),
+    ...     params=np.full(4, 0.25),
+    ...     algorithm=ZOFrankWolfe("simplex", stopping_maxfun=500, seed=0),
+    ... )
+    >>> bool(abs(result.fun - 0.01) < 1e-6), result.n_fun_evals <= 500
+    (True, True)
+    """
+
+    set: Any = None
+    method: Any = "auto"
+    stopping_maxfun: int = 10_000
+    stopping_maxiter: int = 1_000_000
+    convergence_gap_tol: float | None = None
+    seed: int | None = None
+
+    def _solve_internal_problem(self, problem: Any, x0: Array) -> Any:
+        """What optimagic calls with flat parameters."""
+        bounds = problem.bounds
+        open_ended = any(side is None or not np.isfinite(side).all() for side in (bounds.lower, bounds.upper))
+        if self.set is None and open_ended:
+            raise ValueError(
+                "zofw needs a bounded set: give optimagic bounds below and above for every parameter, or "
+                'algorithm=ZOFrankWolfe(set), such as ZOFrankWolfe("simplex").'
+            )
+        region = as_set(self.set) if self.set is not None else Box(bounds.lower, bounds.upper)
+        box = BlackBox(problem.fun, dim=x0.size)
+        result = minimize(
+            box,
+            region,
+            x0=x0,
+            method=self.method,
+            budget=self.stopping_maxfun - 1,
+            max_iter=self.stopping_maxiter,
+            gap_tol=self.convergence_gap_tol,
+            rng=self.seed,
+            diagnose=0,
+            progress=False,
+        )
+        x = region.clip(result.x) if can_clip(region) else result.x
+        return algorithm.InternalOptimizeResult(
+            x=np.asarray(x),
+            fun=mean_value(box, x),
+            success=result.success,
+            message=result.message,
+            status=int(result.status),
+            n_fun_evals=result.nfev + 1,
+            n_iterations=result.nit,
+        )

@@ -1,0 +1,251 @@
+"""Weights of scikit-learn estimators, for any scorer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zofw.core import Array
+from zofw.extras import extra
+from zofw.problems import BlackBox
+from zofw.run import minimize
+from zofw.sets import as_set, can_clip
+
+base: Any = extra("sklearn.base", "data")
+metrics: Any = extra("sklearn.metrics", "data")
+model_selection: Any = extra("sklearn.model_selection", "data")
+multiclass: Any = extra("sklearn.utils.multiclass", "data")
+utilities: Any = extra("sklearn.utils", "data")
+validation: Any = extra("sklearn.utils.validation", "data")
+
+
+class _Voting(base.BaseEstimator):
+    """What the two share: predictions of samples held out, a score of their mixture, and weights that make it best."""
+
+    estimators: Sequence[tuple[str, Any]]
+    scoring: Any
+    cv: Any
+    set: Any
+    budget: int
+    method: Any
+    random_state: Any
+
+    def __init__(
+        self,
+        estimators: Sequence[tuple[str, Any]],
+        *,
+        scoring: Any = None,
+        cv: Any = 5,
+        set: Any = "simplex",
+        budget: int = 500,
+        method: Any = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.estimators = estimators
+        self.scoring = scoring
+        self.cv = cv
+        self.set = set
+        self.budget = budget
+        self.method = method
+        self.random_state = random_state
+
+    def _weigh(self, X: Any, y: Any, table: Array, judged: Any) -> None:
+        """Fit the estimators, and find the weights of the table (estimators, samples, …) that score best."""
+        scorer = metrics.check_scoring(judged, scoring=self.scoring)
+        best: list[tuple[float, Array]] = []
+
+        def loss(w: Array) -> float:
+            value = -float(scorer(judged.saying(np.tensordot(w, table, axes=1)), X, y))
+            if not best or value < best[0][0]:
+                best[:] = [(value, np.array(w))]
+            return value
+
+        count, region = len(table), as_set(self.set)
+        start = np.asarray(region.initial_point(count))
+        seed = int(utilities.check_random_state(self.random_state).randint(2**31 - 1))
+        loss(start)
+        for i in range(count):
+            alone = np.eye(count)[i]
+            if region.contains(alone):
+                loss(alone)
+        self.n_queries_ = 1 + count
+        if count > 1:
+            result = minimize(
+                BlackBox(loss, dim=count),
+                region,
+                x0=best[0][1],
+                method=self.method,
+                budget=self.budget,
+                rng=seed,
+                inside=True,
+                diagnose=0,
+                progress=False,
+            )
+            loss(region.clip(result.x) if can_clip(region) else result.x)
+            self.n_queries_ += result.nfev + 1
+        self.best_score_, self.weights_ = -best[0][0], best[0][1]
+        self.estimators_ = [base.clone(estimator).fit(X, y) for _, estimator in self._named()]
+
+    def _named(self) -> Sequence[tuple[str, Any]]:
+        if not self.estimators or not all(len(pair) == 2 for pair in self.estimators):
+            raise ValueError(
+                f"estimators should be a list of pairs (name, estimator) with at least one; got {self.estimators!r}."
+            )
+        return self.estimators
+
+    def _held_out(self, X: Any, y: Any, method: str) -> Array:
+        """What each estimator says of samples it was not fitted to, (estimators, samples, …)."""
+        return np.array(
+            [
+                model_selection.cross_val_predict(base.clone(estimator), X, y, cv=self.cv, method=method)
+                for _, estimator in self._named()
+            ]
+        )
+
+    def _said(self, X: Any, method: str) -> Array:
+        validation.check_is_fitted(self)
+        X = validation.validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        said = [getattr(estimator, method)(X) for estimator in self.estimators_]
+        return np.asarray(np.tensordot(self.weights_, said, axes=1))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = all(
+            utilities.get_tags(estimator).input_tags.sparse for _, estimator in self._named()
+        )
+        return tags
+
+
+class ZOVotingClassifier(base.ClassifierMixin, _Voting):
+    """Classifiers whose probabilities are mixed with the weights that any scorer likes best.
+
+    The weights are found from values of the scorer on samples held out by cross-validation; then every estimator is fitted to
+    all samples. The weights returned are the best of all that were tried, equal weights and each estimator alone among them,
+    so that on the samples held out they are never worse.
+
+    Parameters
+    ----------
+    estimators
+        Pairs (name, classifier with ``predict_proba``).
+    scoring
+        A scorer or its name, such as "roc_auc", "neg_log_loss" or "f1_macro"; by default accuracy.
+    cv
+        Folds, as in ``cross_val_predict``.
+    set
+        Where the weights lie, as in :func:`zofw.minimize`: ``CappedSimplex(1.0, 0.5)`` lets no estimator have more than half.
+    budget
+        Most values of the scorer asked for by the run.
+    method
+        As in :func:`zofw.minimize`.
+    random_state
+        Seed, ``RandomState`` or None.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (estimators,)
+    best_score_ : float
+        Of the weights, on samples held out.
+    estimators_ : list
+        The fitted estimators.
+    classes_ : ndarray
+    n_queries_ : int
+        Values of the scorer.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.preprocessing import scale
+    >>> from zofw.adapters import ZOVotingClassifier
+    >>> Z, y = load_breast_cancer(return_X_y=True)
+    >>> models = [("linear", LogisticRegression()), ("bayes", GaussianNB())]
+    >>> vote = ZOVotingClassifier(models, scoring="neg_log_loss", budget=60, random_state=0).fit(scale(Z), y)
+    >>> bool(vote.weights_.sum().round(12) == 1), vote.best_score_ > -0.09
+    (True, True)
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find the weights, and fit the estimators."""
+        X, y = validation.validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        multiclass.check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        table = self._held_out(X, y, "predict_proba")
+        self._weigh(X, y, table, _Classifies(self.classes_))
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """The weighted mean of the probabilities, (m, classes)."""
+        return self._said(X, "predict_proba")
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of the greatest mean probability."""
+        index = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[index])
+
+
+class ZOVotingRegressor(base.RegressorMixin, _Voting):
+    """Regressors whose predictions are mixed with the weights that any scorer likes best.
+
+    Parameters and attributes are those of :class:`ZOVotingClassifier`, without classes; the scorer is R² by default.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> from zofw.adapters import ZOVotingRegressor
+    >>> Z, y = load_diabetes(return_X_y=True)
+    >>> models = [("linear", Ridge(0.1)), ("near", KNeighborsRegressor(20))]
+    >>> vote = ZOVotingRegressor(models, scoring="neg_mean_absolute_error", budget=60, random_state=0).fit(Z, y)
+    >>> vote.best_score_ > -44.5
+    True
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find the weights, and fit the estimators."""
+        X, y = validation.validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+        self._weigh(X, y, self._held_out(X, y, "predict"), _Regresses())
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The weighted mean of the predictions."""
+        return self._said(X, "predict")
+
+
+class _Classifies(base.ClassifierMixin, base.BaseEstimator):
+    """A fitted classifier that gives the probabilities it was told, for a scorer to judge."""
+
+    def __init__(self, classes: NDArray[Any]) -> None:
+        self.classes = self.classes_ = classes
+
+    def saying(self, probabilities: Array) -> Self:
+        self.probabilities_ = probabilities
+        return self
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        return self.probabilities_
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return np.asarray(self.classes_[self.probabilities_.argmax(axis=1)])
+
+
+class _Regresses(base.RegressorMixin, base.BaseEstimator):
+    """A fitted regressor that predicts what it was told, for a scorer to judge."""
+
+    def saying(self, predictions: Array) -> Self:
+        self.predictions_ = predictions
+        return self
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return self
+
+    def predict(self, X: Any) -> Array:
+        return self.predictions_
