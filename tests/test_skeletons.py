@@ -1,36 +1,29 @@
-"""The skeletons of CONTRIBUTING work as they stand."""
+"""The skeletons work as they stand, in a project of one's own and in this one, and `zofw check` finds what they make."""
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import zofw
+from zofw.extend.new import KINDS, ROOMS, new
+from zofw.extend.skeletons import my_law, my_method, my_problem, my_set
+from zofw.lab.cli import app
 
-FOLDER = Path(__file__).parent.parent / "docs" / "skeletons"
-
-
-def skeleton(name: str):
-    spec = importlib.util.spec_from_file_location(f"skeleton_{name}", FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+ROOT = Path(__file__).parent.parent
 
 
 def test_set_law_method_and_problem_together(tmp_path):
-    points = np.random.default_rng(0).normal(0.3, 1.0, size=(20, 6))
-    problem = skeleton("my_problem").Distances(points)
-    corner = skeleton("my_set").Corner(1.0)
-    method = skeleton("my_method").Forgetful()
+    problem, corner, method = my_problem.Distances(), my_set.Corner(1.0), my_method.Forgetful()
     result = zofw.minimize(problem, corner, method=method, budget=60_000, x0=np.zeros(6), rng=0)
     exact = zofw.minimize(problem, corner, method="frank-wolfe", max_iter=300, x0=np.zeros(6))
     assert result.fun - exact.fun < 2e-2 and result.nfev <= 60_000
-    assert zofw.check_set(corner, 6).ok
 
     session = zofw.Session(corner, dim=6, n=20, method=method, budget=10_000, x0=np.zeros(6), rng=0)
     query = session.ask()
@@ -38,19 +31,101 @@ def test_set_law_method_and_problem_together(tmp_path):
     session.checkpoint(tmp_path / "own.npz")
     again = zofw.Session.resume(tmp_path / "own.npz", set=corner, method=method)
     np.testing.assert_array_equal(again.x, session.x)
+    f = zofw.problems.BlackBox(lambda z: float(((z - 0.2) ** 2).sum()), dim=12)
+    found = zofw.minimize(f, zofw.Simplex(), method=zofw.ZSFWDVR(law=my_law.HalfSigns()), budget=4000, rng=0)
+    assert found.fun < zofw.problems.mean_value(f, np.full(12, 1 / 12)) + 1e-3
 
 
-def test_the_law_states_its_constants():
-    law = skeleton("my_law").HalfSigns()
-    rng, d, b, repeats = np.random.default_rng(0), 12, 5, 8000
-    x = rng.standard_normal(d)
-    x /= np.linalg.norm(x)
-    images = np.array([U @ (U.T @ x) for U in (law.draw(rng, d, b) for _ in range(repeats))])
-    assert np.abs(law.scale(d, b) * images.mean(axis=0) - x).max() < 0.1
-    squares = (images**2).sum(axis=1)
-    assert abs(squares.mean() - law.second_moment(d, b)) < 5 * squares.std() / np.sqrt(repeats)
-    f = zofw.problems.BlackBox(lambda z: float(((z - 0.2) ** 2).sum()), dim=d)
-    result = zofw.minimize(f, zofw.Simplex(), method=zofw.ZSFWDVR(law=law), budget=4000, rng=0)
-    assert result.fun < zofw.problems.mean_value(f, np.full(d, 1 / d)) + 1e-3
-    with pytest.raises(ValueError, match="At least one direction"):
-        law.check(d, 0)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_skeleton_in_a_project_of_ones_own_keeps_the_laws(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = CliRunner().invoke(app, ["new", kind, f"my-own-{kind}"])
+    assert made.exit_code == 0 and f'[project.entry-points."zofw.{kind}s"]' in made.output
+    assert {path.name for path in tmp_path.iterdir()} == {f"my_own_{kind}.py", f"test_my_own_{kind}.py"}
+    checked = CliRunner().invoke(app, ["check", kind, f"my_own_{kind}"])
+    assert checked.exit_code == 0, checked.output
+    assert f"My Own {kind}".title().replace(" ", "") in checked.output and "keeps every law" in checked.output
+    again = CliRunner().invoke(app, ["new", kind, f"my-own-{kind}"])
+    assert again.exit_code == 2 and "exists" in again.output
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_skeleton_in_this_library_is_in_order(kind, tmp_path):
+    room = tmp_path / "src" / "zofw" / ROOMS[kind]
+    room.mkdir(parents=True)
+    catalogue = (ROOT / "src" / "zofw" / "algorithms" / "catalogue.py").read_text()
+    (tmp_path / "src" / "zofw" / "algorithms").mkdir(exist_ok=True)
+    (tmp_path / "src" / "zofw" / "algorithms" / "catalogue.py").write_text(catalogue)
+    written = new(kind, "my-own", tmp_path)
+    lint = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "check",
+        "--config",
+        str(ROOT / "pyproject.toml"),
+        *map(str, written.files[:2]),
+    ]
+    assert subprocess.run(lint, capture_output=True).returncode == 0
+    entered = set((tmp_path / "src" / "zofw" / "algorithms" / "catalogue.py").read_text().splitlines())
+    line = {"from zofw.algorithms.my_own import MyOwn as MyOwn"} if kind == "method" else set()
+    assert entered - set(catalogue.splitlines()) == line
+    text = written.files[0].read_text()
+    assert "class MyOwn" in text and ('@methods.register("my-own")' in text) == (kind == "method")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["new", "oracle", "x"], "There are skeletons of"),
+        (["new", "method", "My Method"], "A name has small letters"),
+        (["check", "oracle", "x"], "zofw check knows"),
+        (["check", "method", "nothing_like_it"], "names neither a registered method"),
+        (["check", "law", "zofw.directions.registry"], "it has none"),
+        (["check", "set", "zofw:Box"], "cannot be made without arguments"),
+    ],
+)
+def test_mistakes_are_sentences(arguments, sentence):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2 and sentence in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("name", zofw.laws())
+def test_registered_laws_of_directions_keep_the_laws(name):
+    result = CliRunner().invoke(app, ["check", "law", name])
+    assert result.exit_code == 0, result.output
+
+
+def test_a_broken_law_and_a_broken_problem_are_explained():
+    from zofw.extend import check_law, check_problem
+
+    class Narrow(my_law.HalfSigns):
+        def second_moment(self, dim, count):
+            return 2.0
+
+    class Blurred(my_problem.Distances):
+        def values(self, points, components):
+            return super().values(points, components) + len(points)
+
+    assert [f.law[:7] for f in check_law(Narrow()).failures] == ["s E[UUᵀ"]
+    assert "among others" in check_problem(Blurred()).failures[0].why
+
+
+def test_other_packages_are_found_by_their_entry_points(tmp_path, monkeypatch):
+    new("method", "from-afar", tmp_path)
+    info = tmp_path / "far-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: far\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[zofw.methods]\nfrom-afar = from_afar:FromAfar\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    registry = zofw.methods()
+    registry.__dict__.pop("others", None)
+    try:
+        assert "from-afar" in registry and "from-afar" not in list(registry)
+        f = my_problem.Distances()
+        assert zofw.minimize(f, zofw.Simplex(), method="from-afar", budget=2000, rng=0).nfev <= 2000
+        with pytest.raises(KeyError, match="did you mean 'from-afar'"):
+            registry["from-far"]
+    finally:
+        registry.__dict__.pop("others", None)

@@ -22,6 +22,7 @@ LETTERS = {
     "S": r"|\mathcal{S}|",
     "R": "R",
     "L": "L",
+    "beta": r"\beta",
     "eta": r"\eta_t",
     "mu": r"\mu_t",
     "inf": r"\infty",
@@ -102,6 +103,8 @@ def _tex(node: ast.expr) -> str:
             return f"{_tex(left)} + {_tex(right)}"
         case ast.BinOp(left=left, op=ast.Sub(), right=right):
             return f"{_tex(left)} - {_factor(right)}"
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return f"-{_factor(operand)}"
         case ast.Call(func=ast.Name(id="ceil"), args=[inside]):
             return rf"\lceil {_tex(inside)} \rceil"
         case ast.Call(func=ast.Name(id="sqrt"), args=[inside]):

@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.horizon import Scaled, constant_step, horizon
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -124,6 +124,7 @@ class AccSZOFW:
         letters={"S": "batch_size", "q": "epoch"},
         nonconvex=r"$O(\sqrt n\,d/\varepsilon^2)$",
         answers=("otherwise",),
+        estimate=Estimate("0", "0"),
     )
 
     @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from zofw.algorithms.acc_szofw import (
     radius_from_step,
     radius_over_step,
 )
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.horizon import constant_step, horizon
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -76,6 +76,7 @@ class AccSZOFWStar:
         vectors=4,
         letters={"S": "batch_size"},
         nonconvex=r"$O(d/\varepsilon^3)$",
+        estimate=Estimate("0", "0"),
     )
 
     @classmethod

@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.algorithms.zscg import check_pairs, mean_of_pairs, pairs_at
@@ -93,6 +93,8 @@ class AcceleratedZSCG:
         letters={"m": "batch_size", "L": "smoothness"},
         convex=r"$O(d/\varepsilon^2)$",
         answers=("smooth",),
+        estimate=Estimate("(d + 1)/m", "2/m"),
+        units={"smoothness": 1, "tolerance": 1},
     )
 
     @dataclass(frozen=True)

@@ -94,8 +94,8 @@ class Facts:
     nonconvex: str = "none stated"
     answers: tuple[str, ...] = ("rival",)
     estimate: Estimate | None = None
-    share: float = 0.9
-    within: int = 10_000
+    share: float = 0.8
+    within: int = 5_000
     units: Mapping[str, int] = field(default_factory=dict)
 
     def names(self, settings: Any, n: int, d: int) -> dict[str, Any]:

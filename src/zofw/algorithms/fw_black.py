@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.registry import methods
 from zofw.core import Answer, Array, Law, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
@@ -67,8 +67,10 @@ class FWBlack:
         use="attacks on one image, n = 1",
         queries="4*n*b if t == 0 else 2*n*b",
         vectors=2,
-        letters={"b": "directions"},
+        letters={"b": "directions", "beta": "momentum"},
         nonconvex=r"$O(nd/\varepsilon^4)$",
+        estimate=Estimate("(beta**2 + (1 - beta)**2)*(d + 1)/b", "(beta**2 + (1 - beta)**2)*2/b"),
+        within=100_000,
     )
 
     @dataclass(frozen=True)

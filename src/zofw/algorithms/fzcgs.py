@@ -24,7 +24,7 @@ import numpy as np
 
 from zofw.algorithms import settings
 from zofw.algorithms.condg import condg
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.fzfw import FZFW, coordinate_spider, root_batches
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -65,6 +65,8 @@ class FZCGS:
         letters={"S": "batch_size", "q": "period", "max_inner": "max_inner"},
         nonconvex=r"$O(\sqrt n\,d/\varepsilon)$, squared gradient mapping",
         answers=("smooth",),
+        estimate=Estimate("0", "0"),
+        units={"smoothness": 1, "accuracy": 1},
     )
 
     @classmethod

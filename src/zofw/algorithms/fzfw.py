@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Answer, Array, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
@@ -63,6 +63,7 @@ class FZFW:
         letters={"S": "batch_size", "q": "period"},
         nonconvex=r"$O(\sqrt n\,d/\varepsilon^2)$",
         answers=("otherwise",),
+        estimate=Estimate("0", "0"),
     )
 
     @dataclass(frozen=True)

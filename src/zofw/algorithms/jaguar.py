@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Answer, Array, Batch, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
@@ -68,6 +68,7 @@ class JAGUAR:
         letters={"b": "directions"},
         convex=r"$O(nd/\varepsilon)$",
         answers=("few",),
+        estimate=Estimate("0", "0"),
     )
 
     @dataclass(frozen=True)
@@ -137,6 +138,8 @@ class StochasticJAGUAR:
         vectors=3,
         letters={"S": "batch_size", "b": "directions"},
         convex=r"$O\bigl((LR^2 + d\sigma R)^3/\varepsilon^3\bigr)$",
+        estimate=Estimate("0", "0"),
+        share=0.6,
     )
 
     @dataclass(frozen=True)

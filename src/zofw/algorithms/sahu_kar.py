@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.fzfw import FZFW
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -66,6 +66,7 @@ class SahuKar:
         vectors=3,
         letters={"m": "pairs", "q": "period"},
         nonconvex=r"$O\bigl(\min\{\sqrt n\,d/\varepsilon^2,\ d/\varepsilon^3\}\bigr)$",
+        estimate=Estimate("0", "0"),
     )
 
     @classmethod

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.horizon import horizon
 from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
@@ -69,6 +69,8 @@ class SPSA:
         convex="asymptotic only",
         nonconvex="asymptotic only",
         answers=("noisy",),
+        estimate=Estimate("(d - 1)/b", mean=None),
+        units={"step_size": -1},
     )
     stencil: ClassVar[Stencil] = Stencil.CENTRAL
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.horizon import Scaled
 from zofw.algorithms.registry import methods
 from zofw.core import Array, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
@@ -54,6 +54,7 @@ class ZOFW:
         queries="n*(d + 1)",
         convex=r"$O(nd/\varepsilon)$",
         answers=("few",),
+        estimate=Estimate("0", "0"),
     )
 
     @dataclass(frozen=True)

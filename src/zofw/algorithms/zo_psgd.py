@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -66,6 +66,8 @@ class ZOPSGD:
         letters={"S": "batch_size", "b": "directions"},
         convex="none of its own",
         nonconvex=r"$O(d/\varepsilon^2)$, squared gradient mapping",
+        estimate=Estimate("(d - 1)/b", "2*(d - 1)/((d + 2)*b)", mean=None),
+        units={"step_size": -1},
     )
 
     @dataclass(frozen=True)

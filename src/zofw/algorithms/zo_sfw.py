@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Law, Query, Stencil, Step, Task, frank_wolfe_info
@@ -68,6 +68,7 @@ class ZOSFW:
         convex=r"$O(d/\varepsilon^3)$",
         nonconvex="see `zo-sfw-nonconvex`",
         answers=("noisy", "short"),
+        estimate=Estimate("(d + 1)/b", "2/b", mean="(1 + d/b)**(-1/3)"),
     )
 
     @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.horizon import constant_step, horizon
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -64,6 +64,7 @@ class ZOSFWNonconvex:
         convex="see `zo-sfw`",
         nonconvex=r"$O(d^{4/3}/\varepsilon^4)$",
         answers=("short",),
+        estimate=Estimate("(d + 1)/b", "2/b", mean="(1 + d/b)**(-1/3)"),
     )
 
     @classmethod

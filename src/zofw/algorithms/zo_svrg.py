@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -75,6 +75,9 @@ class ZOSVRG:
         letters={"S": "batch_size", "b": "directions", "q": "period"},
         convex="none of its own",
         nonconvex=r"$\mathbb E\|\nabla f\|^2 = O(d/T + 1/|\mathcal S|)$, no set",
+        estimate=Estimate("(d - 1)/b", "2*(d - 1)/((d + 2)*b)", mean=None),
+        units={"step_size": -1},
+        share=0.6,
     )
 
     @dataclass(frozen=True)

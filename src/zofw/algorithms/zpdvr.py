@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -75,6 +75,9 @@ class ZPDVR:
         vectors=4,
         letters={"S": "batch_size", "b": "directions"},
         convex=r"$O\bigl(d(n + \kappa)\log\tfrac1\varepsilon\bigr)$, strongly convex",
+        estimate=Estimate("(d + 1)/b", "2/b", mean=None),
+        units={"step_size": -1},
+        within=20_000,
     )
 
     @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.registry import methods
 from zofw.core import Answer, Array, Law, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
@@ -80,6 +80,9 @@ class ZSCG:
         letters={"m": "batch_size"},
         convex=r"$O(d/\varepsilon^3)$",
         nonconvex=r"$O(d/\varepsilon^4)$",
+        estimate=Estimate("(d + 1)/m", "2/m"),
+        share=0.75,
+        within=10_000,
     )
 
     @dataclass(frozen=True)

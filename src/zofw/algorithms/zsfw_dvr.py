@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.horizon import Scaled
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
@@ -87,6 +87,8 @@ class ZSFWDVR:
         convex=r"$O\bigl(nd\log\tfrac1\varepsilon + \sqrt n\,d/\varepsilon\bigr)$",
         nonconvex=r"$O\bigl((n L^2 + \sqrt n\,\hat L^2)\,d^{3/2}/\varepsilon^2\bigr)$",
         answers=("light",),
+        estimate=Estimate("(d + 1)/b", "2/b", mean="b/(d + b + 1)"),
+        within=20_000,
     )
 
     @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from zofw.lab.claims import by_heading, figures_of
 from zofw.lab.console import console, ends, errors, plain_table, watching
 from zofw.lab.desk import counter
 from zofw.lab.experiment import present, tune
+from zofw.lab.extend import EXTENDING
 from zofw.lab.guard import guarded
 from zofw.lab.information import LOOKING, shelf
 from zofw.lab.numbers import number
@@ -337,7 +338,7 @@ def _end(sentences: list[str], *, told: bool = False) -> None:
 
 app.add_typer(shelf, name="datasets")
 app.add_typer(counter, name="desk")
-for name, function in LOOKING.items():
+for name, function in (LOOKING | EXTENDING).items():
     app.command(name)(guarded(function))
 
 

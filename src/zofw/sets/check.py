@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from zofw.sets.given import as_set
 from zofw.sets.protocol import name_of
 from zofw.sets.set_laws import LAWS, Skipped, Subject
 
-__all__ = ["Finding", "Report", "check_set"]
+__all__ = ["Finding", "Report", "Skipped", "check_set", "examine"]
+
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -28,20 +30,20 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The findings of `check_set`, one for each law.
+    """The findings of `check_set` and its like, one for each law.
 
     Attributes
     ----------
     subject
-        The set that was tested, as it prints.
+        The set, method, law or problem that was tested, as it prints.
     dim
-        The dimension it was tested in.
+        The dimension it was tested in, where one was asked for.
     findings
         One `Finding` for each law, in order.
     """
 
     subject: str
-    dim: int
+    dim: int | None
     findings: tuple[Finding, ...]
 
     def __bool__(self) -> bool:
@@ -67,7 +69,8 @@ class Report:
         lines = [f"{mark[f.ok]}  {f.law}" + (f": {f.why}" if f.why else "") for f in self.findings]
         count = len(self.failures)
         verdict = "keeps every law" if not count else f"breaks {count} of {len(self.findings)} laws"
-        return "\n".join([f"{self.subject} in dimension {self.dim} {verdict}.", *lines])
+        where = "" if self.dim is None else f" in dimension {self.dim}"
+        return "\n".join([f"{self.subject}{where} {verdict}.", *lines])
 
 
 def directions(dim: int, trials: int, rng: np.random.Generator) -> Array:
@@ -136,7 +139,7 @@ def check_set(
     return Report(repr(my_set), dim, tuple(examine(law, subject) for law in LAWS))
 
 
-def examine(law: Callable[[Subject], Iterator[str]], subject: Subject) -> Finding:
+def examine(law: Callable[[S], Iterator[str]], subject: S) -> Finding:
     """Run one law and keep its first complaint."""
     name = str(law.__doc__)
     try:

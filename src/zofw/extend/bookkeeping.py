@@ -1,0 +1,214 @@
+"""Laws of a method's bookkeeping: membership, counting, purity, resuming, budgets. Each yields a sentence where broken."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zofw.algorithms.facts import evaluate as value_of
+from zofw.extend.mathematics import Subject
+from zofw.extend.play import smooth_sum
+from zofw.problems import evaluate, mean_value
+from zofw.run import BudgetError, Session
+from zofw.run.result import Result
+from zofw.sets import ConvexHull, L1Ball, L2Ball, NuclearBall, Simplex, as_set, can_project
+from zofw.sets.check import Skipped
+
+DIM, N, BUDGET, ITERATIONS = 9, 7, 4000, 8
+PROBLEM = smooth_sum(N, DIM)
+REGION = L1Ball(1.5)
+MANY, FEW, LONG = 90, 7, 14  # components, dimensions and iterations in which both branches of a formula occur
+
+
+def objective(x: np.ndarray) -> float:
+    return mean_value(PROBLEM, x)
+
+
+def gradient(x: np.ndarray) -> np.ndarray:
+    """Differences over a length of two: exact on quadratics."""
+    return np.array([(objective(x + e) - objective(x - e)) / 2 for e in np.eye(len(x))])
+
+
+def session(on: Subject, region: Any = REGION, **limits: Any) -> Session:
+    settings = {"budget": BUDGET, "max_iter": ITERATIONS} | limits
+    return Session(
+        region, dim=DIM, n=N, method=on.settings, rng=5, objective=objective, gradient=gradient, **settings
+    )
+
+
+def finish(run: Session, problem: Any = PROBLEM) -> Result:
+    while (query := run.ask()) is not None:
+        run.tell(query, evaluate(problem, query))
+    return run.result()
+
+
+def stays_inside_and_is_counted(on: Subject) -> Iterator[str]:
+    """every iterate is a member, t grows by one, and every query is counted within the budget"""
+    for region in (REGION, L2Ball(1.5), Simplex(), NuclearBall(2.0, (3, 3))):
+        seen: list[Any] = []
+        run = session(on, region)
+        run.observers.append(partial(_note, seen))
+        paid = 0
+        while (query := run.ask()) is not None:
+            paid += query.cost
+            run.tell(query, evaluate(PROBLEM, query))
+        for state in seen:
+            if not as_set(region).contains(state.x, 1e-8):
+                yield f"x after iteration {state.t - 1} is {state.x}, outside {region!r}."
+        if [state.t for state in seen] != list(range(1, len(seen) + 1)) or not seen:
+            yield f"t should be 1, 2, … after the iterations; it was {[state.t for state in seen]}."
+        if not (run.nfev == paid == sum(run.ledger.values()) <= BUDGET):
+            yield f"{paid} queries were asked, {run.nfev} counted, with a budget of {BUDGET}."
+        if not np.isfinite(run.result().fun):
+            yield f"the objective at the end is {run.result().fun} on {region!r}."
+
+
+def _note(seen: list[Any], run: Session) -> None:
+    seen.append(run.state)
+
+
+def resumes_from_any_query(on: Subject) -> Iterator[str]:
+    """a run that is saved and read again before every query is the uninterrupted run, bit for bit"""
+    whole = finish(session(on))
+    run = session(on)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.npz"
+        while (query := run.ask()) is not None:
+            run.checkpoint(path)
+            own = {} if isinstance(on.method, str) else {"method": on.settings}
+            run = Session.resume(path, objective=objective, gradient=gradient, **own)
+            again = run.ask()
+            if again is None or again.cost != query.cost or not np.array_equal(again.anchors, query.anchors):
+                yield f"query {run.nfev} is another one after a resume; step must be a function of (task, state, rng)."
+                return
+            run.tell(again, evaluate(PROBLEM, again))
+    parts = run.result()
+    same = ("nfev", "nlmo", "nit", "status", "ledger", "fun")
+    if not np.array_equal(parts.x, whole.x) or any(parts[name] != whole[name] for name in same):
+        yield f"x ends at {parts.x} instead of {whole.x}."
+
+
+def is_pure(on: Subject) -> Iterator[str]:
+    """a step changes neither the state it was given nor its settings, and the same seed is the same run"""
+    run, kept = session(on), []
+    run.observers.append(lambda run: kept.append((run.state, _frozen(run.state), repr(run.algorithm))))
+    result = finish(run)
+    for state, before, settings in kept:
+        if _frozen(state) != before or repr(run.algorithm) != settings:
+            yield f"the state after iteration {state.t - 1}, or the settings, were changed by a later step."
+    if not np.array_equal(finish(session(on)).x, result.x):
+        yield "two runs with one seed end at different points; draw from the rng that step is given."
+
+
+def _frozen(state: Any) -> str:
+    """Everything that is in a state, down to the last bit of its arrays."""
+    with np.printoptions(threshold=2**31, floatmode="unique", precision=17):
+        return repr(state)
+
+
+def settings_are_a_value(on: Subject) -> Iterator[str]:
+    """settings are a frozen dataclass that can be compared, copied and printed, under the name it is registered by"""
+    run = session(on)
+    settings = run.algorithm
+    if not dataclasses.is_dataclass(settings) or dataclasses.replace(settings) != settings:  # type: ignore[type-var]
+        yield f"{settings!r} and its copy differ, or it is no dataclass."
+    if not repr(settings).startswith(type(settings).__name__):
+        yield f"{settings!r} should print as {type(settings).__name__}(…)."
+    if not type(settings).__dataclass_params__.frozen:
+        yield f"{type(settings).__name__} should be a dataclass(frozen=True)."
+    if isinstance(on.method, str) and type(settings).name != on.method:
+        yield f"it is registered as {on.method!r} and has the name {type(settings).name!r}."
+
+
+def least_budget_is_enough(on: Subject) -> Iterator[str]:
+    """the least budget pays for one iteration, and one query less is refused with that number"""
+    first = session(on, budget=10**7, max_iter=1)
+    least = finish(first).nfev
+    if least < 2:
+        raise Skipped("the first iteration asks one query or none")
+    fixed = Subject(first.algorithm)
+    if finish(session(fixed, budget=least)).nfev != least:
+        yield f"an iteration takes {least} queries, and with a budget of {least} none is made."
+    try:
+        finish(session(fixed, budget=least - 1))
+        yield f"an iteration takes {least} queries, and a budget of {least - 1} is not refused."
+    except BudgetError as error:
+        if error.least != least:
+            yield f"the refusal of {least - 1} queries names {error.least} as the least, not {least}."
+
+
+def refuses_sets_it_cannot_use(on: Subject) -> Iterator[str]:
+    """on a set without projection it runs, or says that it projects"""
+    hull = ConvexHull(np.random.default_rng(1).standard_normal((DIM + 3, DIM)))
+    if can_project(hull):
+        raise Skipped("every set can project")
+    try:
+        x = finish(session(on, hull)).x
+    except ValueError as error:
+        if "project" not in str(error):
+            yield f"the refusal should speak of the projection; it says: {error}"
+        return
+    if not hull.contains(x, 1e-7):
+        yield f"x = {x} lies outside {hull!r}."
+
+
+def is_documented(on: Subject) -> Iterator[str]:
+    """the module's docstring is the pseudo-code with References, and the class has one"""
+    module = inspect.getmodule(type(on.settings))
+    if "References" not in (getattr(module, "__doc__", None) or "") or not type(on.settings).__doc__:
+        yield f"the docstring of {getattr(module, '__name__', 'the module')} should be the paper's box and its References."
+
+
+def charges_what_it_states(on: Subject) -> Iterator[str]:
+    """queries and LMO calls of every iteration, and the vectors kept, are those of its facts"""
+    facts = on.facts
+    problem = smooth_sum(MANY, FEW)
+    limits: dict[str, Any] = {
+        "max_iter": LONG,
+        "rng": 3,
+        "gradient": (lambda x: x) if on.first_order else None,
+    }
+    run = Session(REGION, dim=FEW, n=MANY, method=on.settings, **limits)
+    rows: list[tuple[int, int, bool]] = []
+
+    def watch(run: Session) -> None:
+        spent, calls = run.nfev - sum(row[0] for row in rows), run.nlmo - sum(row[1] for row in rows)
+        rows.append((spent, calls, bool(run.info.numbers.get("refresh"))))
+
+    run.observers.append(watch)
+    finish(run, problem)
+    names = facts.names(run.algorithm, MANY, FEW) | {"R": REGION.diameter(FEW)}
+    tolerance: Callable[[int], float] | None = getattr(run.algorithm, "tolerance", None)
+    for t, (spent, calls, refresh) in enumerate(rows):
+        here = names | {"t": t, "refresh": refresh, "mu": tolerance and tolerance(t), "adaptive": spent}
+        stated = value_of(facts.queries, here)
+        if spent != stated:
+            yield f"iteration {t} costs {spent} queries, and Facts(queries={facts.queries!r}) states {stated}."
+        low, high = facts.lmo if isinstance(facts.lmo, tuple) else (facts.lmo, facts.lmo)
+        if not value_of(low, here) <= calls <= value_of(high, here):
+            yield f"iteration {t} makes {calls} LMO calls, and Facts(lmo={facts.lmo!r}) states otherwise."
+    if " if " in facts.queries and len({spent for spent, *_ in rows}) < 2:
+        yield f"only one branch of Facts(queries={facts.queries!r}) occurred in {LONG} iterations, so it proves nothing."
+    kept = [getattr(run.state, field.name) for field in dataclasses.fields(run.state)]
+    vectors = sum(isinstance(value, np.ndarray) and value.shape == (FEW,) for value in kept)
+    if not isinstance(facts.vectors, str) and vectors != facts.vectors:
+        yield f"the state keeps {vectors} vectors, and Facts(vectors={facts.vectors}) states otherwise."
+
+
+LAWS = (
+    stays_inside_and_is_counted,
+    resumes_from_any_query,
+    is_pure,
+    settings_are_a_value,
+    least_budget_is_enough,
+    refuses_sets_it_cannot_use,
+    is_documented,
+    charges_what_it_states,
+)

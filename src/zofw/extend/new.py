@@ -1,0 +1,116 @@
+"""Skeletons to begin with: the file, its test and its page, written into this library or into a project of one's own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+KINDS = {"method": "Forgetful", "set": "Corner", "law": "HalfSigns", "problem": "Distances"}
+ROOMS = {"method": "algorithms", "set": "sets", "law": "directions", "problem": "problems"}
+SKELETONS = Path(__file__).parent / "skeletons"
+GROUP = '[project.entry-points."zofw.{kind}s"]\n{name} = "{module}:{cls}"'
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written, and what is left to do, a sentence each."""
+
+    files: tuple[Path, ...]
+    next: tuple[str, ...]
+
+
+def new(kind: str, name: str, folder: Path) -> Written:
+    """Write the skeleton of a method, a set, a law or a problem under a name such as ``my-method``.
+
+    In a checkout of this library the files go into their rooms and a method gets its line in the catalogue; anywhere else
+    they go into ``folder``.
+
+    Raises
+    ------
+    ValueError
+        The kind or the name is not one, or a file of that name exists.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"There are skeletons of {', '.join(KINDS)}; got {kind!r}.")
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise ValueError(
+            f"A name has small letters, digits and single hyphens, as in my-{kind}; got {name!r}."
+        )
+    module, cls = name.replace("-", "_"), "".join(part.capitalize() for part in name.split("-"))
+    ours = (folder / "src" / "zofw" / ROOMS[kind]).is_dir()
+    texts = dict(_texts(kind, name, module, cls, ours))
+    for path in texts:
+        if (folder / path).exists():
+            raise ValueError(f"{folder / path} exists; take another name, or remove it.")
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    return Written(
+        tuple(folder / path for path in texts), tuple(_next(kind, name, module, cls, ours, folder))
+    )
+
+
+def _texts(kind: str, name: str, module: str, cls: str, ours: bool) -> list[tuple[str, str]]:
+    """The files, by path within the folder."""
+    old = KINDS[kind]
+    code = _renamed((SKELETONS / f"my_{kind}.py").read_text(encoding="utf-8"), old, cls, name)
+    if not ours:
+        return [(f"{module}.py", code), (f"test_{module}.py", _test(kind, module, cls))]
+    room = ROOMS[kind]
+    if kind == "method":
+        code = code.replace(
+            "@dataclass(frozen=True)\nclass",
+            f'@methods.register("{name}")\n@dataclass(frozen=True)\nclass',
+            1,
+        )
+        after = "from zofw.algorithms.facts import Estimate, Facts\n"
+        code = code.replace(after, after + "from zofw.algorithms.registry import methods\n")
+    texts = [
+        (f"src/zofw/{room}/{module}.py", code),
+        (f"tests/{room}/test_{module}.py", _test(kind, f"zofw.{room}.{module}", cls)),
+    ]
+    if kind == "method":
+        page = _renamed((SKELETONS / "my_method.md").read_text(encoding="utf-8"), old, cls, name)
+        texts.append((f"docs/methods/{name}.md", page))
+    return texts
+
+
+def _renamed(text: str, old: str, cls: str, name: str) -> str:
+    return text.replace(old, cls).replace(old.lower(), name)
+
+
+def _test(kind: str, module: str, cls: str) -> str:
+    more = ", dim=6" if kind == "set" else ""
+    home = "zofw" if kind == "set" else "zofw.extend"
+    return (
+        f'"""{cls} keeps the laws of a {kind}; what its paper says is compared here."""\n\n'
+        f"from {module} import {cls}\n\nfrom {home} import check_{kind}\n\n\n"
+        f"def test_laws() -> None:\n    check_{kind}({cls}(){more}).raise_if_failed()\n"
+    )
+
+
+def _next(kind: str, name: str, module: str, cls: str, ours: bool, folder: Path) -> list[str]:
+    """What is left to do."""
+    if not ours:
+        entry = GROUP.format(kind=kind, name=name, module=module, cls=cls)
+        return [
+            f"Try it: zofw check {kind} {module}",
+            f"To be found by its name wherever your package is installed, add to pyproject.toml:\n{entry}",
+        ]
+    if kind == "method":
+        _enter(folder / "src" / "zofw" / "algorithms" / "catalogue.py", module, cls)
+        return [f"Try it: zofw check method {name}", f"Record its golden run: make golden NAME={name}"]
+    return [
+        f"Enter it: decorate {cls} as its neighbours in src/zofw/{ROOMS[kind]} are, and import it in its __init__.py and in "
+        "src/zofw/__init__.py.",
+        f"Try it: zofw check {kind} zofw.{ROOMS[kind]}.{module}",
+    ]
+
+
+def _enter(catalogue: Path, module: str, cls: str) -> None:
+    """One line of the catalogue, in its place."""
+    line = f"from zofw.algorithms.{module} import {cls} as {cls}"
+    head, _, lines = catalogue.read_text(encoding="utf-8").partition("\n\n")
+    ordered = sorted([*lines.splitlines(), line], key=lambda text: (text.split()[1], text))
+    catalogue.write_text("\n".join([head, "", *ordered, ""]), encoding="utf-8")

@@ -1,0 +1,1 @@
+"""What `zofw new` begins with: a method, a set, a law and a problem that work as they stand."""
