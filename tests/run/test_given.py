@@ -99,3 +99,20 @@ def test_a_start_elsewhere_is_told_how_far():
     hull = zofw.ConvexHull(np.eye(3))
     with pytest.raises(ValueError, match=r"a member is 1\.15 away"):
         zofw.minimize(f, hull, x0=[1.0, 1.0, 1.0], budget=100)
+
+
+def test_known_points_choose_the_start_at_no_charge():
+    X = np.array([[2.0, 0, 0], [0.2, 0.3, 0.5], [1.0, 0, 0], [np.nan, 0, 1], [0, 0, 1.0]])
+    values = [-5.0, 0.1, 0.3, 0.0, np.inf]
+    known = zofw.minimize(f, zofw.Simplex(), known=(X, values), budget=200, rng=0)
+    given = zofw.minimize(f, zofw.Simplex(), x0=X[1], budget=200, rng=0)
+    np.testing.assert_array_equal(known.x, given.x)
+    assert known.nfev == given.nfev
+    for wrong, sentence in [
+        ((X, values[:2]), r"shapes \(5, 3\) and \(2,\)"),
+        ((X[:1], [1.0]), "None of the 1 known points"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            zofw.minimize(f, zofw.Simplex(), known=wrong, budget=200)
+    with pytest.raises(ValueError, match="give one of them"):
+        zofw.minimize(f, zofw.Simplex(), known=(X, values), x0=X[1], budget=200)

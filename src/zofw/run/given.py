@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from zofw.arrays import to_numpy
 from zofw.core import Array, Problem
 from zofw.problems import BlackBox
 from zofw.sets import Region, can_clip
+
+logger = logging.getLogger("zofw")
 
 ROUNDING = 1e-6  # a start this near to the set, relative to its size, was taken off it by rounding
 
@@ -80,6 +85,30 @@ def as_problem(
         said = ", ".join(f"{source} is {size}" for source, size in sizes.items())
         raise ValueError(f"The dimension is not clear: {said}. Give one of them, or make them agree.")
     return BlackBox(fun, dim=next(iter(sizes.values())), n=1 if n is None else n)
+
+
+def best_known(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) -> Array:
+    """The point of the set with the least value among those that were evaluated before.
+
+    Parameters
+    ----------
+    known
+        Points, (m, d), and the mean of all components at each, (m,). Points outside the set are passed over.
+    """
+    points, values = (np.asarray(to_numpy(part), dtype=np.float64) for part in known)
+    if points.ndim != 2 or points.shape[1] != dim or values.shape != (len(points),):
+        raise ValueError(
+            f"known should be a pair of points, (m, {dim}), and their values, (m,); got shapes {points.shape} and {values.shape}."
+        )
+    finite = np.isfinite(values) & np.isfinite(points).all(axis=1)
+    for i in np.argsort(np.where(finite, values, np.inf), kind="stable")[: np.count_nonzero(finite)]:
+        with suppress(ValueError):
+            start, _ = starting_point(region, dim, points[i])
+            logger.info(
+                "The run starts from known point %d of %d, with value %.6g.", i, len(points), values[i]
+            )
+            return start
+    raise ValueError(f"None of the {len(points)} known points with a finite value lies in {region!r}.")
 
 
 def starting_point(region: Region, dim: int, x0: Any = None) -> tuple[Array, str | None]:

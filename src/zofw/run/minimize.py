@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from zofw.core import EvaluationError, Problem
 from zofw.problems import Sharded, mean_value
 from zofw.run.answering import Answerer, Engine, ExecutorError, Here
-from zofw.run.given import as_problem, refuse
+from zofw.run.given import as_problem, best_known, refuse
 from zofw.run.logbook import Logbook
 from zofw.run.policy import Retry, as_policy
 from zofw.run.seeds import entropy_of
@@ -33,6 +33,7 @@ def minimize(
     x0: Any = None,
     dim: int | None = None,
     n: int | None = None,
+    known: tuple[Any, Any] | None = None,
     rng: Any = None,
     max_iter: int | None = None,
     max_lmo: int | None = None,
@@ -68,6 +69,9 @@ def minimize(
         A point of the set. One that rounding took off it is put back, and ``result.reasons`` says so.
     dim, n
         For a function: its dimension, where neither x0 nor the set tells, and the number of components of a sum.
+    known
+        Points that were evaluated before and their values, (m, d) and (m,): the run starts from the best that lies in the set,
+        at no charge. In place of x0.
     rng
         Seed, ``SeedSequence``, ``Generator`` or None. The same seed gives the same run, bit for bit.
     max_iter, max_lmo, max_time, gap_tol
@@ -115,7 +119,10 @@ def minimize(
     """
     refuse(unknown, minimize)
     set = as_set(set)
-    fun = as_problem(fun, set, x0, dim, n)
+    if known is not None and x0 is not None:
+        raise ValueError("x0 and known both say where to start; give one of them.")
+    fun = as_problem(fun, set, x0 if known is None else known[0][0], dim, n)
+    x0 = x0 if known is None else best_known(known, set, fun.dim)
     if checkpoint is None and resume:
         raise ValueError(f"resume={resume!r} needs the path of a checkpoint: checkpoint=….")
     from zofw.run.observers import callback_observer
