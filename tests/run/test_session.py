@@ -127,13 +127,15 @@ def test_the_trace_begins_at_x0_and_ends_at_x():
     f = quadratic_sum()
     result = zofw.minimize(f, zofw.L1Ball(1.0), method="zo-sfw", budget=3000, rng=0)
     trace = result.trace
-    assert "nfev: 3000" in repr(result) and "Trace(" in repr(result)
+    assert "nfev: 3,000 (" in repr(result) and "Trace(" in repr(result) and result.message in repr(result)
+    page = result._repr_html_()
+    assert "<polyline" in page and "3,000" in page and "nan" not in page
     assert trace.queries[0] == 0 and trace.queries[-1] == result.nfev
     assert trace.objective[0] == pytest.approx(zofw.problems.mean_value(f, np.zeros(f.dim)))
     assert trace.objective[-1] == result.fun == pytest.approx(zofw.problems.mean_value(f, result.x))
     assert result.ndiagnosis == len(trace) * f.n
     assert np.all(np.diff(trace.time) >= 0) and set(trace.names) == {"gap", "gamma"}
-    assert list(trace.to_frame().columns)[:2] == ["iteration", "queries"]
+    assert list(trace.to_frame().columns)[:5] == ["nit", "nfev", "nlmo", "fun", "time"]
     with pytest.raises(KeyError, match="has no column 'nothing'"):
         trace["nothing"]
 

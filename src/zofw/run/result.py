@@ -10,6 +10,7 @@ from scipy.optimize import OptimizeResult
 from zofw.core import Array
 from zofw.extras import extra
 from zofw.run.codec import read_document, write_document
+from zofw.run.show import as_html, as_text
 from zofw.run.status import Status
 from zofw.run.trace import Trace
 
@@ -81,6 +82,13 @@ class Result(Record):
     time: float
     ndiagnosis: int
     nrecomputed: int
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        """The same in a notebook, with the curve."""
+        return as_html(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to one npz file, without pickle."""

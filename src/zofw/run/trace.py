@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas
 
 COLUMNS = ("iteration", "queries", "lmos", "objective", "time")
+FIELDS = {"iteration": "nit", "queries": "nfev", "lmos": "nlmo", "objective": "fun"}  # of a result
 
 
 @dataclass(repr=False)
@@ -91,7 +92,8 @@ class Trace:
         return self.column("time")
 
     def to_frame(self) -> pandas.DataFrame:
-        """As a pandas DataFrame (extra ``frame``)."""
+        """As a pandas DataFrame (extra ``frame``), with the names of the fields of :class:`~zofw.Result`."""
         pd = extra("pandas", "frame")
         frame: pandas.DataFrame = pd.DataFrame({name: self.column(name) for name in (*COLUMNS, *self.names)})
-        return frame.astype({"iteration": int, "queries": int, "lmos": int})
+        counts = {"iteration": int, "queries": int, "lmos": int}
+        return frame.astype(counts).rename(columns=FIELDS)
