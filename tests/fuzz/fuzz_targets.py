@@ -21,7 +21,8 @@ import numpy as np
 import zofw
 from zofw.core import Answer
 from zofw.data import DataError, libsvm, read_libsvm
-from zofw.lab.spec import SpecError, parse, revive
+from zofw.lab.records import plain, record
+from zofw.lab.spec import Experiment, SpecError, parse
 from zofw.run import checkpoint, codec, journal
 from zofw.run.logbook import journal_of
 
@@ -109,7 +110,7 @@ def fuzz_spec(data: bytes) -> None:
             assert len(str(error)) > 10
             continue
         assert len(experiment.fingerprint) == 16
-        again = revive(json.loads(json.dumps(experiment.document(), default=str)))
+        again = record(Experiment, json.loads(json.dumps(plain(experiment), default=str)), "a document")
         assert again.name == experiment.name
 
 

@@ -17,7 +17,7 @@ READERS = [
     "zofw.data.libsvm",
     "zofw.data.packing",
     "zofw.lab.spec",
-    "zofw.lab.toml",
+    "zofw.lab.records",
     "zofw.run.answers",
     "zofw.run.checkpoint",
     "zofw.run.codec",

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from zofw.lab.cases import Code
+
 MODULE = """
 import numpy as np
 from zofw.problems import BlackBox
 
 
-def quadratic(n=5, dim=4, slow=0.0):
+def quadratic_sum(n=5, dim=4, slow=0.0):
     rng = np.random.default_rng(0)
     centres = rng.standard_normal((n, dim))
 
@@ -62,7 +64,7 @@ share = 0.5
 [[case]]
 name = "quadratic"
 title = "five <b>quadratics</b>"
-problem = "toy_problem:quadratic"
+problem = "quadratic_sum"
 set = { name = "l1-ball", radius = 1.0 }
 budget = 900
 parameters = { batch = 2, directions = 3 }
@@ -90,11 +92,16 @@ method = "all coordinates"
 
 
 def toy(folder: Path, text: str = SPEC) -> Path:
-    """The specification and the module it refers to, in a folder."""
+    """The specification in a folder, and beside it the code that goes with it."""
     (folder / "toy_problem.py").write_text(MODULE)
     path = folder / "mine.toml"
     path.write_text(text)
     return path
+
+
+def code(folder: Path) -> Code:
+    """The code that :func:`toy` wrote into a folder."""
+    return Code(str(folder / "toy_problem.py"))
 
 
 def browser() -> str:

@@ -13,11 +13,12 @@ from lab_pieces import SPEC, toy
 from typer.testing import CliRunner
 
 import zofw
-from zofw.lab import cli, console, publish, report
+from zofw.lab import cli, console, report
 from zofw.lab.runner import Outcome, Progress, Unit
 from zofw.lab.spec import read
 from zofw.lab.store import Folder
 
+CODE = lambda folder: folder / "toy_problem.py"  # noqa: E731
 UNTUNED = SPEC.replace("[tune]", "[ignored]").split("[ignored]")[0] + SPEC[SPEC.index("[[case]]") :]
 
 
@@ -48,15 +49,14 @@ def no_drawing(request, monkeypatch):
 @pytest.fixture
 def ran(tmp_path) -> Path:
     """A small experiment that has been run."""
-    zofw_(
-        "run", toy(tmp_path, UNTUNED.replace("[1, 2, 3]", "[1]")), "--out", tmp_path / "out", "--workers", 0
-    )
+    spec = toy(tmp_path, UNTUNED.replace("[1, 2, 3]", "[1]"))
+    zofw_("run", spec, "--code", CODE(tmp_path), "--out", tmp_path / "out", "--workers", 0)
     return tmp_path / "out"
 
 
 def test_help_has_examples():
     text = zofw_("--help").output
-    commands = "demo run resume compare report reproduce tune bench methods sets datasets doctor check-set"
+    commands = "demo init run resume compare report reproduce published tune bench methods sets laws problems datasets doctor check-set"
     assert all(command in text for command in commands.split())
     for command in commands.replace("datasets", "").split():
         assert f"zofw {command}" in zofw_(command, "--help").output, "an example in the help"
@@ -75,18 +75,19 @@ def test_a_module_and_a_script_lead_to_the_same(tmp_path):
 
 def test_run_tells_in_a_pipe_and_ends_in_tables(tmp_path):
     spec = toy(tmp_path, UNTUNED)
-    text = zofw_("run", spec, "--out", tmp_path / "out", "--workers", 0).output
+    here = ("--code", CODE(tmp_path), "--out", tmp_path / "out", "--workers", 0)
+    text = zofw_("run", spec, *here).output
     assert "reported runs: 9" in text and "quadratic, averaged, seed 1: budget" in text
     assert "all coordinates end lowest" in text and "report: " in text
-    quiet = zofw_("run", spec, "--out", tmp_path / "out", "--workers", 0, "--quiet").output
+    quiet = zofw_("run", spec, *here, "--quiet").output
     assert "reported runs" not in quiet and "LMO calls" in quiet
-    found = json.loads(zofw_("run", spec, "--out", tmp_path / "out", "--workers", 0, "--json").stdout)
+    found = json.loads(zofw_("run", spec, *here, "--json").stdout)
     assert [m["label"] for m in found["cases"][0]["methods"]] == ["averaged", "all coordinates", "spsa"]
 
 
 def test_run_goes_to_runs_by_default(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    zofw_("run", toy(tmp_path, UNTUNED), "-w", 0, "-q")
+    zofw_("run", toy(tmp_path, UNTUNED), "--code", CODE(tmp_path), "-w", 0, "-q")
     assert (tmp_path / "runs" / "mine" / "report.html").is_file()
 
 
@@ -94,14 +95,15 @@ def test_what_is_wrong_is_a_sentence_and_an_exit_code(tmp_path):
     found = zofw_("run", tmp_path / "none.toml", code=2)
     assert "cannot be read" in found.stderr and "Traceback" not in found.output
     assert "unknown key" in zofw_("run", toy(tmp_path, SPEC + "\nspeed = 1\n"), code=2).stderr
-    broken = UNTUNED.replace("toy_problem:quadratic", "toy_problem:broken")
-    found = zofw_("run", toy(tmp_path, broken), "--out", tmp_path / "o", "-w", 0, code=2)
+    code = ("--code", CODE(tmp_path))
+    broken = UNTUNED.replace("quadratic_sum", "broken")
+    found = zofw_("run", toy(tmp_path, broken), *code, "--out", tmp_path / "o", "-w", 0, code=2)
     assert "no finished run" in found.stderr
     one = UNTUNED.replace('name = "zo-fw"', 'name = "zo-fw"\nsettings = { colour = 1 }')
-    found = zofw_("run", toy(tmp_path, one), "--out", tmp_path / "p", "-w", 0, code=1)
+    found = zofw_("run", toy(tmp_path, one), *code, "--out", tmp_path / "p", "-w", 0, code=1)
     assert "do not fit" in found.stderr and "averaged" in found.stdout
     assert "no method named 'zo-fv'" in zofw_(
-        "run", toy(tmp_path, UNTUNED.replace('"zo-fw"', '"zo-fv"')), "--out", tmp_path / "q", "-w", 0, code=1
+        "run", toy(tmp_path, UNTUNED.replace('"zo-fw"', '"zo-fv"')), *code, "--out", tmp_path / "q", "-w", 0, code=2
     ).stderr  # fmt: skip
     assert zofw_("sing", code=2)
 
@@ -110,7 +112,7 @@ def test_an_interruption_is_said_and_has_its_code(tmp_path, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "carry_out", interrupted)
+    monkeypatch.setattr(cli, "conduct", interrupted)
     found = zofw_("run", toy(tmp_path), "--out", tmp_path / "out", code=130)
     assert "goes on from there" in found.stderr
 
@@ -118,11 +120,13 @@ def test_an_interruption_is_said_and_has_its_code(tmp_path, monkeypatch):
 def test_resume_an_experiment_and_a_run(ran):
     run = ran / "quadratic" / "averaged" / "seed-1"
     Folder(run).summary.unlink()
-    assert "The next iteration would exceed" in zofw_("resume", run).output
+    assert "no file was given with --code" in zofw_("resume", run, code=1).stderr, "a folder names no code"
+    code = ("--code", CODE(ran.parent))
+    assert "The next iteration would exceed" in zofw_("resume", run, *code).output
     Folder(run).summary.unlink()
-    assert json.loads(zofw_("resume", run, "--json").stdout)["status"] == "budget"
+    assert json.loads(zofw_("resume", run, *code, "--json").stdout)["status"] == "budget"
     Folder(run).summary.unlink()
-    assert "averaged" in zofw_("resume", ran, "-w", 0).output
+    assert "averaged" in zofw_("resume", ran, *code, "-w", 0).output
     assert "holds no experiment" in zofw_("resume", ran / "quadratic", code=2).stderr
 
 
@@ -138,15 +142,15 @@ def test_compare_and_report(ran, tmp_path):
 
 def test_tune(tmp_path):
     spec = toy(tmp_path)
-    text = zofw_("tune", spec, "--out", tmp_path / "out", "-w", 0).output
+    here = ("--code", CODE(tmp_path), "--out", tmp_path / "out", "-w", 0)
+    text = zofw_("tune", spec, *here).output
     assert "learning rates" in text and "all coordinates" in text
-    rows = json.loads(zofw_("tune", spec, "--out", tmp_path / "out", "-w", 0, "--json").stdout)
+    rows = json.loads(zofw_("tune", spec, *here, "--json").stdout)
     assert {row["method"] for row in rows} == {"averaged", "all coordinates", "spsa"}
     assert "nothing to choose from" in zofw_("tune", toy(tmp_path, UNTUNED), code=2).stderr
     wrong = SPEC.replace('name = "zo-fw"', 'name = "zo-fw"\nsettings = { colour = 1 }')
-    assert (
-        "do not fit" in zofw_("tune", toy(tmp_path, wrong), "--out", tmp_path / "o", "-w", 0, code=1).stderr
-    )
+    elsewhere = (*here[:3], tmp_path / "o", *here[4:])
+    assert "do not fit" in zofw_("tune", toy(tmp_path, wrong), *elsewhere, code=1).stderr
 
 
 def test_reproduce_and_publish(tmp_path, monkeypatch):
@@ -154,9 +158,13 @@ def test_reproduce_and_publish(tmp_path, monkeypatch):
     (tmp_path / "experiments").mkdir()
     toy(tmp_path / "experiments", UNTUNED + "\n[profile.quick]\nseeds = [1]\n")
     monkeypatch.setattr(cli, "EXPERIMENTS", ("mine",))
-    zofw_("reproduce", "all", "-w", 0, "--publish", tmp_path / "docs")
+    code = ("--code", CODE(tmp_path / "experiments"))
+    zofw_("reproduce", "all", *code, "-w", 0, "--publish", tmp_path / "docs")
     assert (tmp_path / "runs" / "mine-quick" / "report.html").is_file()
-    publish.check_published(tmp_path / "docs" / "mine-quick")
+    page = tmp_path / "docs" / "mine-quick.md"
+    assert "{warning}" not in page.read_text()
+    zofw_("published", tmp_path / "docs")
+    assert "{warning}" not in page.read_text()
     assert "no experiment 'fig7'" in zofw_("reproduce", "fig7", code=2).stderr
     assert "the profile 'nightly'" in zofw_("reproduce", "mine", "-p", "nightly", code=2).stderr
 

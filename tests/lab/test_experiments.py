@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from zofw.lab.publish import carry_out, find_experiment, make_report
-from zofw.lab.report import read_summary
+from zofw.lab.cases import Code
+from zofw.lab.experiment import conduct, find_experiment
+from zofw.lab.report import make_report
 from zofw.lab.spec import read
+from zofw.lab.summary import read_summary
 
 
 def reproduced(name: str, folder: Path, profile: str = "smoke", workers: int = 0):
     experiment = read(find_experiment(name), profile)
-    assert carry_out(experiment, folder / f"{name}-{profile}", workers=workers) == []
+    code = Code(str(find_experiment(name).parent / "situations.py"))
+    assert conduct(experiment, folder / f"{name}-{profile}", code=code, workers=workers) == []
     return make_report(folder / f"{name}-{profile}"), read_summary(folder / f"{name}-{profile}")
 
 
@@ -21,27 +24,27 @@ def reproduced(name: str, folder: Path, profile: str = "smoke", workers: int = 0
 def test_curves(name, tmp_path):
     pytest.importorskip("sklearn")
     made, summary = reproduced(name, tmp_path)
-    (case,) = summary["cases"]
-    paper = {curve["label"] for curve in case["curves"] if curve["group"] == "paper"}
+    (case,) = summary.cases
+    paper = {curve.label for curve in case.curves if curve.group == "paper"}
     assert paper == {"ZSFW-DVR", "ZOFWGD", "ZOFWSGD", "AccSZOFW"}
     assert made["figure-all"].is_file(), "the second version, with the default method"
-    ends = {curve["label"]: curve["end"] for curve in case["curves"]}
-    assert ends["ZOFWSGD"]["median"] < 0.5 * case["start"]
-    assert ends["ZOFWGD"]["iterations"] == 2, "n(d + 1) queries each"
-    assert all(end["queries"] <= case["budget"] for end in ends.values())
-    assert made["figure"].is_file() and len(summary["claims"]) >= 7
-    assert case["optimum"]["certified"] == (name == "fig1")
+    ends = {curve.label: curve.end for curve in case.curves}
+    assert ends["ZOFWSGD"].last.median < 0.5 * case.start
+    assert ends["ZOFWGD"].iterations == 2, "n(d + 1) queries each"
+    assert all(end.queries <= case.budget for end in ends.values())
+    assert made["figure"].is_file() and len(summary.claims) >= 7
+    assert case.optimum.certified == (name == "fig1")
 
 
 def test_attacks_and_their_images(data_folder, tmp_path):
     pytest.importorskip("torch")
     made, summary = reproduced("fig4", tmp_path)
-    assert {row["method"] for row in summary["rows"]} == {"ZSFW-DVR", "ZOFWSGD", "AccSZOFW", "default"}
+    assert {row["method"] for row in summary.rows} == {"ZSFW-DVR", "ZOFWSGD", "AccSZOFW", "default"}
     assert (tmp_path / "fig4-smoke" / "images-mnist-30.png").is_file()
     assert "data:image/png;base64," in made["report"].read_text()
     source = make_report(tmp_path / "fig3-smoke")
-    curves = read_summary(tmp_path / "fig3-smoke")["cases"][0]
-    assert curves["n"] == 30 and curves["start"] == 0.0 and source["figure"].is_file()
+    curves = read_summary(tmp_path / "fig3-smoke").cases[0]
+    assert curves.n == 30 and curves.start == 0.0 and source["figure"].is_file()
 
 
 @pytest.mark.slow

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from lab_pieces import toy
+from lab_pieces import code, toy
 
 from conftest import examples
 from zofw.lab.experiment import conduct
-from zofw.lab.publish import make_report
-from zofw.lab.report import render
+from zofw.lab.records import record
+from zofw.lab.report import make_report, render
 from zofw.lab.spec import SpecError, parse, read
+from zofw.lab.summary import Summary
 
 REPRODUCTION = Path(__file__).parents[2] / "docs" / "reproduction"
 WORDS = {
@@ -67,7 +68,7 @@ class Shape(HTMLParser):
 def summaries(tmp_path_factory) -> dict[str, dict[str, Any]]:
     """What a table of costs and what curves come to."""
     folder = tmp_path_factory.mktemp("fuzz")
-    conduct(read(toy(folder)), folder / "out", workers=0)
+    conduct(read(toy(folder)), folder / "out", code=code(folder), workers=0)
     make_report(folder / "out")
     return {
         "costs": json.loads((REPRODUCTION / "table1" / "summary.json").read_text()),
@@ -98,8 +99,10 @@ def shape(page: str) -> Shape:
 @examples(12)
 def test_every_word_is_text(kind, word, summaries):
     summary = summaries[kind]
-    found = shape(render(renamed(summary, word), {}))
-    assert found.tags == shape(render(renamed(summary, "word"), {})).tags
+    found, tame = (
+        shape(render(record(Summary, renamed(summary, text), "a summary"), {})) for text in (word, "word")
+    )
+    assert found.tags == tame.tags
     shown = " ".join("".join(found.text).split())
     assert " ".join(f"{word}{summary['title']}".split()) in shown
     if kind == "curves":

@@ -10,24 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lab_pieces import browser, opened, toy
+from lab_pieces import browser, code, opened, toy
 
-from zofw.lab.experiment import conduct
+from zofw.lab.experiment import conduct, find_experiment, identity
 from zofw.lab.figures import PALETTE, colours
 from zofw.lab.numbers import number
-from zofw.lab.publish import (
-    carry_out,
-    check_published,
-    find_experiment,
-    identity,
-    make_report,
-    publish,
-)
-from zofw.lab.report import read_summary
+from zofw.lab.publish import page, publish, published, standing
+from zofw.lab.report import make_report
 from zofw.lab.spec import SpecError, read
-from zofw.lab.store import StoreError, read_json, write_json
+from zofw.lab.store import StoreError
+from zofw.lab.summary import read_summary
 
-PUBLISHED = sorted((Path(__file__).parents[2] / "docs" / "reproduction").glob("*/provenance.json"))
+PUBLISHED = published(Path(__file__).parents[2] / "docs" / "reproduction")
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +29,7 @@ def reported(tmp_path_factory) -> Path:
     """A directory with nine runs and their report."""
     folder = tmp_path_factory.mktemp("report")
     experiment = read(toy(folder))
-    conduct(experiment, folder / "out", workers=0)
+    conduct(experiment, folder / "out", code=code(folder), workers=0)
     make_report(folder / "out")
     return folder / "out"
 
@@ -61,7 +55,7 @@ def test_colours_are_different_as_long_as_there_are_some():
 def test_files_of_a_report(reported):
     names = {path.name for path in reported.iterdir() if path.is_file()}
     assert {
-        "summary.json", "ends.csv", "curves.csv", "tuning.csv", "claims.csv", "report.html",
+        "summary.json", "ends.csv", "curves.csv", "crossings.csv", "tuning.csv", "claims.csv", "report.html",
         "mine-paper.png", "mine-paper.svg", "mine-all.png", "mine-all.svg",
     } <= names  # fmt: skip
     with (reported / "ends.csv").open(newline="") as stream:
@@ -139,24 +133,31 @@ def test_publishing_keeps_what_is_small_and_where_it_is_from(reported, tmp_path,
     (target / "stale.csv").write_text("old")
     publish(reported, target)
     names = {path.name for path in target.iterdir()}
-    assert {"summary.json", "provenance.json", "mine-all.png", "ends.csv"} <= names
+    assert {"summary.json", "mine-all.png", "ends.csv"} <= names
     assert "stale.csv" not in names and "report.html" not in names
-    page = (tmp_path / "mine.md").read_text()
-    assert "The paper says, we measured" in page and "![mine-all](mine/mine-all.png)" in page
-    assert read_json(target / "provenance.json")["seeds"] == [1, 2, 3]
+    text = (tmp_path / "mine.md").read_text()
+    assert "The paper says, we measured" in text and "![mine-all](mine/mine-all.png)" in text
+    assert "is ahead for good" in text and "* at the edge" in text
+
+
+def test_a_page_says_by_itself_what_has_changed_since(reported, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiments").mkdir()
-    toy(tmp_path / "experiments")
-    check_published(target)
-    kept = read_json(target / "provenance.json")
-    write_json(target / "provenance.json", {**kept, "fingerprint": "0"})
-    with pytest.raises(StoreError, match="zofw reproduce mine"):
-        check_published(target)
+    spec = toy(tmp_path / "experiments")
+    summary = read_summary(reported)
+    assert standing(summary) == []
+    spec.write_text(spec.read_text().replace("900", "901"))
+    assert "specification has changed" in " ".join(standing(summary))
+    old = replace(summary, environment=replace(summary.environment, code={"zo-fw": "0", "spsa": "1"}))
+    assert "code of spsa, zo-fw has changed" in " ".join(standing(old))
+    assert "{warning}" in page(old, tmp_path / "mine")
+    assert "no profile" in standing(replace(summary, profile="nightly"))[0]
 
 
-@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.parent.name)
-def test_what_is_published_was_made_by_the_present_specification(path):
-    check_published(path.parent)
+@pytest.mark.parametrize("target", PUBLISHED, ids=lambda path: path.name)
+def test_a_published_page_says_how_it_stands(target):
+    text = target.with_suffix(".md").read_text(encoding="utf-8")
+    assert text == page(read_summary(target), target), "write it again: zofw published docs/reproduction"
 
 
 def test_an_experiment_that_is_not_there(tmp_path, monkeypatch):
@@ -170,7 +171,7 @@ def test_the_table_of_costs_ends_in_a_report(tmp_path):
         read(find_experiment("table1"), "smoke"),
         methods=read(find_experiment("table1"), "smoke").methods[2:4],
     )
-    assert carry_out(experiment, tmp_path / "table1") == []
+    assert conduct(experiment, tmp_path / "table1") == []
     made = make_report(tmp_path / "table1")
     assert "ZO-SFW, RDSA" in made["report"].read_text() and made["costs"].is_file()
     publish(tmp_path / "table1", tmp_path / "published")

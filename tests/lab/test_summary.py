@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lab_pieces import toy
+from lab_pieces import code, toy
 
-from zofw.lab.claims import judge, words
-from zofw.lab.costs import exponent, measure_costs, summarise_costs
-from zofw.lab.experiment import conduct
-from zofw.lab.publish import find_experiment
-from zofw.lab.spec import Claim, Method, SpecError, read
+from zofw.lab.claims import Lines, judge, words
+from zofw.lab.costs import cost_rows, exponent, measure_costs
+from zofw.lab.experiment import Stored, conduct, find_experiment, window_median
+from zofw.lab.provenance import environment
+from zofw.lab.spec import Claim, Method, SpecError, Tuning, parse, read
 from zofw.lab.store import Folder, StoreError, read_trace, write_json
-from zofw.lab.summary import compare, held, read_experiment, summarise
+from zofw.lab.summary import compare, crossing, held, summarise, windows
 
 
 def test_a_curve_holds_the_last_value_known():
@@ -22,76 +22,99 @@ def test_a_curve_holds_the_last_value_known():
     assert held(queries, values, np.array([1.0, 9.0, 10.0, 99.0, 100.0, 1e9])).tolist() == [3, 3, 2, 2, 1, 1]
 
 
+def test_a_window_median_is_of_the_last_tenth_of_the_queries():
+    queries, values = (
+        np.array([0.0, 50.0, 91.0, 95.0, 100.0, 200.0]),
+        np.array([9.0, 8.0, 3.0, 1.0, 2.0, 7.0]),
+    )
+    assert window_median(queries, values, 100) == 2.0
+    assert window_median(queries, values, 80) == 8.0, "nothing was seen since: the last value known"
+    assert windows(queries, values, np.array([1.0, 100.0, 200.0])).tolist() == [9.0, 2.0, 7.0]
+
+
+def test_a_method_overtakes_where_it_is_ahead_for_good():
+    grid = np.array([1.0, 10.0, 100.0, 1000.0])
+    rival = np.full((3, 4), 2.0)
+    mine = np.array([[3.0, 1.0, 3.0, 1.0], [3.0, 1.0, 1.0, 1.0], [3.0, 3.0, 3.0, 3.0]])
+    found = crossing("A", "B", grid, mine, rival)
+    assert (found.low, found.median, found.high) == (1000.0, 1000.0, None) and (found.seeds, found.of) == (
+        2,
+        3,
+    )
+    assert crossing("B", "A", grid, rival, mine).seeds == 1
+    assert crossing("A", "B", grid, 0 * mine, rival).median == 0.0, "ahead from the start"
+
+
 def test_a_summary_is_the_median_and_quartiles_of_the_traces(tmp_path):
-    experiment = replace(read(toy(tmp_path)), tuning=None)
+    experiment = replace(read(toy(tmp_path)), tuning=Tuning())
     out = tmp_path / "out"
-    conduct(experiment, out, workers=0)
-    summary = summarise(experiment, out)
-    (case,) = summary["cases"]
-    (curve,) = (curve for curve in case["curves"] if curve["label"] == "averaged")
-    grid = case["queries"]
+    conduct(experiment, out, code=code(tmp_path), workers=0)
+    summary = summarise(Stored.read(out), out)
+    (case,) = summary.cases
+    (curve,) = (curve for curve in case.curves if curve.label == "averaged")
+    grid = np.array(case.queries)
     table = []
     for seed in experiment.seeds:
         trace = read_trace(Folder(out / "quadratic" / "averaged" / f"seed-{seed}").trace)
-        table.append(held(np.array(trace["queries"]), np.array(trace["objective"]), grid))
-    assert np.allclose(curve["median"], np.median(table, axis=0))
-    assert np.allclose(curve["low"], np.quantile(table, 0.25, axis=0))
-    assert np.allclose(curve["high"], np.quantile(table, 0.75, axis=0))
-    assert curve["runs"] == 3 and grid[-1] == 900 and grid[0] < 8
-    assert curve["median"][0] == pytest.approx(case["start"]), "the value at x_0 is on the curve"
+        table.append(held(trace["queries"], trace["objective"], grid))
+    assert np.allclose(curve.median, np.median(table, axis=0))
+    assert np.allclose(curve.low, np.quantile(table, 0.25, axis=0))
+    assert np.allclose(curve.high, np.quantile(table, 0.75, axis=0))
+    assert curve.runs == 3 and grid[-1] == 900 and grid[0] < 8
+    assert curve.median[0] == pytest.approx(case.start), "the value at x_0 is on the curve"
     ratios = grid[2:] / grid[1:-1]
     assert grid[0] >= 1 and ratios.max() < 2
-    assert summary["claims"][0]["verdict"] in ("holds", "does not hold", "undecided")
-    assert read_experiment(out) == experiment
+    assert summary.claims[0].verdict in ("holds", "does not hold", "undecided")
+    assert Stored.read(out).spec == experiment
+    assert set(summary.environment.code) == {"zo-sfw", "zo-fw", "spsa"}
 
 
 def test_a_gap_is_measured_from_the_best_that_is_known(tmp_path):
-    experiment = replace(read(toy(tmp_path)), tuning=None, measure="gap")
+    experiment = replace(read(toy(tmp_path)), tuning=Tuning(), measure="gap")
     out = tmp_path / "out"
-    problems = conduct(experiment, out, workers=0)
+    problems = conduct(experiment, out, code=code(tmp_path), workers=0)
     assert "needs a problem with value(x)" in problems[0]
-    (case,) = summarise(experiment, out)["cases"]
-    assert "no reference" in case["optimum"]["label"]
-    best = min(float(np.min(curve["low"])) for curve in case["curves"])
+    (case,) = summarise(Stored.read(out), out).cases
+    assert "no reference" in case.optimum.label
+    best = min(min(curve.low) for curve in case.curves)
     assert best == pytest.approx(1e-12)
-    above = case["optimum"]["value"] + 0.25
+    above = case.optimum.value + 0.25
     write_json(
         out / "quadratic" / "reference.json", {"value": above, "label": "16 starts", "certified": False}
     )
-    (case,) = summarise(experiment, out)["cases"]
-    assert "2.5e-01 below the reference (16 starts)" in case["optimum"]["label"]
+    (case,) = summarise(Stored.read(out), out).cases
+    assert "2.5e-01 below the reference (16 starts)" in case.optimum.label
     write_json(out / "quadratic" / "reference.json", {"value": above, "label": "minimum", "certified": True})
-    (case,) = summarise(experiment, out)["cases"]
-    assert case["optimum"]["value"] == above
+    (case,) = summarise(Stored.read(out), out).cases
+    assert case.optimum.value == above
 
 
 def test_what_is_not_there_is_a_sentence(tmp_path):
     with pytest.raises(StoreError, match="holds no experiment"):
-        read_experiment(tmp_path)
+        Stored.read(tmp_path)
     write_json(tmp_path / "experiment.json", {"spec": {}})
     with pytest.raises(StoreError, match="not a stored experiment"):
-        read_experiment(tmp_path)
+        Stored.read(tmp_path)
     with pytest.raises(StoreError, match="holds no run"):
         compare([tmp_path])
     experiment = read(toy(tmp_path))
-    write_json(tmp_path / "experiment.json", {"spec": experiment.document(), "environment": {}})
     with pytest.raises(StoreError, match="no finished run yet"):
-        summarise(experiment, tmp_path)
+        summarise(Stored(experiment, "", environment()), tmp_path)
 
 
 def test_runs_of_two_directories_side_by_side(tmp_path):
-    experiment = replace(read(toy(tmp_path)), tuning=None, seeds=(1, 2))
+    experiment = replace(read(toy(tmp_path)), tuning=Tuning(), seeds=(1, 2))
     for name in ("one", "two"):
-        conduct(experiment, tmp_path / name, workers=0)
+        conduct(experiment, tmp_path / name, code=code(tmp_path), workers=0)
     alone = compare([tmp_path / "one"])
-    assert [curve["label"] for curve in alone["cases"][0]["curves"]] == [
+    assert [curve.label for curve in alone.cases[0].curves] == [
         "all coordinates",
         "averaged",
         "spsa",
     ]
     both = compare([tmp_path / "one", tmp_path / "two"])
-    labels = [curve["label"] for curve in both["cases"][0]["curves"]]
-    assert "averaged (one)" in labels and "averaged (two)" in labels and both["seeds"] == [1, 2]
+    labels = [curve.label for curve in both.cases[0].curves]
+    assert "averaged (one)" in labels and "averaged (two)" in labels and both.seeds == (1, 2)
     Folder(tmp_path / "one" / "quadratic" / "averaged" / "seed-1").summary.unlink()
     lone = tmp_path / "one" / "quadratic" / "averaged" / "seed-1"
     with pytest.raises(StoreError, match="is finished"):
@@ -103,14 +126,9 @@ def test_runs_of_two_directories_side_by_side(tmp_path):
 
 def case(**ends):
     """A case whose methods go from 1 to their end value in a straight line of logarithms, with a band of 10 %."""
-    queries = np.geomspace(1, 1000, 31)
-    curves = []
-    for label, end in ends.items():
-        median = np.geomspace(1.0, end, 31)
-        curves.append(
-            {"label": label, "group": "paper", "median": median, "low": 0.9 * median, "high": 1.1 * median}
-        )
-    return {"name": "c", "budget": 1000, "queries": queries, "curves": curves}
+    medians = {label: np.geomspace(1.0, end, 31) for label, end in ends.items()}
+    bands = {label: np.array([0.9 * line, line, 1.1 * line]) for label, line in medians.items()}
+    return Lines("c", 1000, np.geomspace(1, 1000, 31), bands, frozenset(ends))
 
 
 @pytest.mark.parametrize(
@@ -142,24 +160,24 @@ def case(**ends):
 )
 def test_a_verdict_follows_from_the_curves(claim, verdict):
     (found,) = judge([claim], [case(A=1e-4, B=1e-3, C=0.5)], lower_is_better=True)
-    assert found["verdict"] == verdict
+    assert found.verdict == verdict
 
 
 def test_how_many_times_fewer_queries_are_needed_is_read_off_the_curves():
     measured = case(A=1e-4, B=1e-3)
     (found,) = judge([Claim("a", "", "saves", "A", factor=2.0)], [measured], lower_is_better=True)
-    (finding,) = found["cases"]
-    ours = dict(zip(measured["queries"], measured["curves"][0]["median"], strict=True))
-    assert ours[finding["queries"]] <= 1e-3 < min(ours[q] for q in ours if q < finding["queries"])
-    assert finding["times"] == measured["queries"][-1] / finding["queries"]
+    (finding,) = found.cases
+    ours = dict(zip(measured.queries, measured.curves["A"][1], strict=True))
+    assert ours[finding.queries] <= 1e-3 < min(ours[q] for q in ours if q < finding.queries)
+    assert finding.times == measured.queries[-1] / finding.queries
     assert "times fewer" in words(finding)
     (found,) = judge([Claim("a", "", "saves", "B", factor=2.0)], [measured], lower_is_better=True)
-    assert found["cases"][0]["times"] == 0.0 and words(found["cases"][0]).startswith("not reached")
+    assert found.cases[0].times == 0.0 and words(found.cases[0]).startswith("not reached")
 
 
 def test_bands_that_overlap_decide_nothing():
     (found,) = judge([Claim("a", "", "best", "A")], [case(A=0.1, B=0.105)], lower_is_better=True)
-    assert found["verdict"] == "undecided"
+    assert found.verdict == "undecided"
 
 
 def test_a_success_rate_is_better_when_higher():
@@ -171,21 +189,21 @@ def test_a_success_rate_is_better_when_higher():
         (Claim("a", "", "stalls", "A", factor=0.1), "does not hold"),
     ]:
         (found,) = judge([claim], cases, lower_is_better=False)
-        assert found["verdict"] == verdict
-    assert found["cases"][0]["value"] == pytest.approx(2.0)
+        assert found.verdict == verdict
+    assert found.cases[0].value.median == pytest.approx(2.0)
 
 
 def test_a_claim_about_some_of_the_cases():
-    cases = [{**case(A=end, B=0.1), "name": name} for name, end in (("x", 0.01), ("y", 0.02), ("z", 0.5))]
+    cases = [replace(case(A=end, B=0.1), name=name) for name, end in (("x", 0.01), ("y", 0.02), ("z", 0.5))]
     verdicts = [
-        judge([Claim("a", "", "best", "A", least=least)], cases, lower_is_better=True)[0]["verdict"]
+        judge([Claim("a", "", "best", "A", least=least)], cases, lower_is_better=True)[0].verdict
         for least in (2, 3, 4, None)
     ]
     assert verdicts == ["holds", "does not hold", "undecided", "does not hold"]
     (found,) = judge([Claim("a", "", "best", "A", cases=("x", "w"))], cases, lower_is_better=True)
-    assert found["verdict"] == "holds" and found["missing"] == ["w"]
+    assert found.verdict == "holds" and found.missing == ("w",)
     with pytest.raises(SpecError, match="test should be one of"):
-        judge([Claim("a", "", "sings", "A")], cases, lower_is_better=True)
+        parse('name = "s"\n[[claim]]\nid = "a"\nsays = ""\ntest = "sings"\nmethod = "A"\n')
 
 
 # ------------------------------------------------------------------ costs
@@ -204,16 +222,8 @@ def test_an_exponent_is_a_slope_of_logarithms():
 
 
 def test_the_table_of_costs_agrees_with_what_is_stated():
-    summary = summarise_costs(read(find_experiment("table1"), "smoke"))
-    for row in summary["rows"]:
+    for row in cost_rows(read(find_experiment("table1"), "smoke")):
         for what in ("max", "average"):
             for axis in "nd":
                 stated = row[f"{what}: stated, {axis}"]
                 assert abs(float(row[f"{what}: power of {axis}"]) - float(stated)) < 0.2, row
-    with pytest.raises(SpecError, match="lacks 'T'"):
-        summarise_costs(
-            replace(
-                read(find_experiment("table1"), "smoke"),
-                costs=dict.fromkeys(("n", "d", "base_n", "base_d", "iterations"), 1),
-            )
-        )

@@ -2,41 +2,58 @@
 
 from __future__ import annotations
 
-import importlib
-import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+import importlib.util
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zofw import problems
-from zofw.core import Array
+from zofw.core import Problem
 from zofw.data import DataError, datasets, load, locate
 from zofw.data.store import find
-from zofw.files import write_whole
-from zofw.lab.spec import Case, SpecError
-from zofw.problems import mean_value
+from zofw.lab.records import SpecError, record
+from zofw.lab.spec import Case, fingerprint
+from zofw.lab.store import read_json, write_json
+from zofw.problems import UniversalAttack, problems
 from zofw.run.reference import reference
 from zofw.sets import SETS, as_set
 
-__all__ = ["Built", "build_case", "find_object", "missing_files", "optimum"]
+__all__ = ["NO_CODE", "Built", "Code", "Optimum", "attacks", "build_case", "missing_files", "optimum"]
 
-LINEAR = {
-    "logistic": problems.Logistic,
-    "correntropy": problems.Correntropy,
-    "least-squares": problems.LeastSquares,
-}
-ATTACKS = {
-    "mnist-attack": ("mnist", "mnist-carlini-weights"),
-    "cifar-attack": ("cifar10", "cifar10-resnet20-weights"),
-}
+NETWORKS = ("mnist-carlini", "resnet20", "resnet18")
 
-NETWORKS = {"mnist-carlini": "mnist_carlini", "resnet20": "cifar10_resnet20", "resnet18": "resnet18"}
+
+@dataclass(frozen=True)
+class Code:
+    """Problems and sets of one's own: what a Python file that the command line named has, by name."""
+
+    path: str = ""
+
+    @property
+    def digest(self) -> str:
+        """A hash of the file, "" without one: runs belong to what it said."""
+        return fingerprint(Path(self.path).read_text(encoding="utf-8")) if self.path else ""
+
+    def find(self, name: str) -> Any:
+        """What the file calls so; None where it has no such name or there is no file."""
+        return vars(_module(self.path, self.digest)).get(name) if self.path else None
+
+
+NO_CODE = Code()
+
+
+@lru_cache(maxsize=4)
+def _module(path: str, digest: str) -> Any:
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None:
+        raise SpecError(f"--code {path} is no Python file.")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +63,6 @@ class Built:
     problem: Any
     set: Any
 
-    @property
-    def value(self) -> Callable[[Array], float]:
-        found: Callable[[Array], float] = getattr(
-            self.problem, "value", lambda x: mean_value(self.problem, x)
-        )
-        return found
-
     def names(self, case: Case, lr: float | None) -> dict[str, Callable[[], float]]:
         """What settings may refer to."""
         known: dict[str, Callable[[], float]] = {
@@ -60,37 +70,11 @@ class Built:
             "dim": lambda: float(self.problem.dim),
             "budget": lambda: float(case.budget),
         }
-        if hasattr(type(self.problem), "L"):
+        if inspect.getattr_static(self.problem, "L", None) is not None:
             known["L"] = lambda: float(self.problem.L)
         if lr is not None:
             known["lr"] = lambda: lr
         return known | {name: lambda value=value: value for name, value in case.parameters.items()}
-
-
-@contextmanager
-def _folder_first(folder: str) -> Iterator[None]:
-    sys.path.insert(0, folder or ".")
-    try:
-        yield
-    finally:
-        sys.path.remove(folder or ".")
-
-
-def find_object(path: str, folder: str = "") -> Any:
-    """What ``module:name`` names, looking in ``folder`` first."""
-    module, _, name = path.partition(":")
-    if not module or not name:
-        raise SpecError(f"{path!r} should be written module:name.")
-    try:
-        with _folder_first(folder):
-            found: Any = importlib.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except ImportError as error:
-        raise SpecError(f"{path!r}: the module {module!r} cannot be imported ({error}).") from error
-    except AttributeError:
-        raise SpecError(f"{path!r}: the module {module!r} has no {name!r}.") from None
-    return found
 
 
 @lru_cache(maxsize=2)
@@ -98,7 +82,7 @@ def _load(name: str) -> Any:
     return load(name)
 
 
-def build_case(case: Case, folder: str = "") -> Built:
+def build_case(case: Case, code: Code = NO_CODE) -> Built:
     """The problem and the set of a case.
 
     Raises
@@ -106,54 +90,73 @@ def build_case(case: Case, folder: str = "") -> Built:
     SpecError, DataError
         The case names something that does not exist, or its data cannot be had.
     """
-    if case.problem in LINEAR:
-        if case.data is None:
+    where = f"case {case.name!r}"
+    arguments: Mapping[str, object] = case.arguments
+    if case.problem in attacks:
+        problem = _called(attack, f"{where}: {case.problem}", case.problem, **arguments)
+    elif case.problem in problems:
+        make = problems[case.problem]
+        if "Z" in inspect.signature(make).parameters and case.data is None:
+            raise SpecError(f"{where}: the problem {case.problem} needs data = 'name of a data set'.")
+        data = _load(case.data) if case.data else ()
+        problem = _called(make, f"{where}: {case.problem}", *data, **arguments)
+    else:
+        known = ", ".join((*problems, *attacks))
+        make = _of_code(code, case.problem, f"{where}: the problem {case.problem!r} is none of {known}")
+        problem = _called(make, f"{where}: {case.problem}", **arguments)
+        if not isinstance(problem, Problem):
             raise SpecError(
-                f"case {case.name!r}: the problem {case.problem} needs data = 'name of a data set'."
-            )
-        problem = _made(case, LINEAR[case.problem], *_load(case.data))
-    elif case.problem in ATTACKS:
-        problem = _made(replace(case, arguments={}), lambda: _attack(case.problem, **case.arguments))
-    elif ":" in case.problem:
-        problem = _made(case, find_object(case.problem, folder))
-        if not hasattr(problem, "values"):
-            raise SpecError(
-                f"case {case.name!r}: {case.problem} should return a problem of zofw.problems, such as "
+                f"{where}: {case.problem} should return a problem of zofw.problems, such as "
                 f"BlackBox(function, dim=…); it returned {type(problem).__name__}."
             )
-    else:
-        known = ", ".join((*LINEAR, *ATTACKS))
-        raise SpecError(
-            f"case {case.name!r}: the problem {case.problem!r} is none of {known}, and not of the form module:function."
-        )
-    return Built(problem, _set(case, folder))
+    return Built(problem, _set(case, code))
 
 
-def _made(case: Case, make: Callable[..., Any], *data: Any) -> Any:
+def _of_code(code: Code, name: str, sentence: str) -> Any:
+    found = code.find(name)
+    if found is None:
+        more = f"no name of {code.path}" if code.path else "and no file was given with --code"
+        raise SpecError(f"{sentence}, {more}.")
+    return found
+
+
+def _called(make: Callable[..., Any], where: str, *data: object, **arguments: object) -> Any:
     try:
-        return make(*data, **case.arguments)
+        return make(*data, **arguments)
     except (DataError, SpecError):
         raise
     except (TypeError, ValueError) as error:
-        raise SpecError(f"case {case.name!r}: {case.problem} refused its arguments: {error}") from error
+        raise SpecError(f"{where} refused its arguments: {error}") from error
 
 
-def _set(case: Case, folder: str) -> Any:
-    if "object" in case.set:
-        found = find_object(str(case.set["object"]), folder)
-        return as_set(found() if isinstance(found, type) else found)
-    arguments = {name: value for name, value in case.set.items() if name != "name"}
-    cls = SETS[case.set["name"]]
-    try:
-        return cls(**arguments)
-    except (TypeError, ValueError) as error:
-        raise SpecError(
-            f"case {case.name!r}: the set {case.set['name']} refused its arguments: {error}"
-        ) from error
+def _set(case: Case, code: Code) -> Any:
+    name = str(case.set["name"])
+    make: Any = (
+        SETS[name] if name in SETS or not code.path else _of_code(code, name, f"There is no set {name!r}")
+    )
+    arguments = {key: value for key, value in case.set.items() if key != "name"}
+    return as_set(
+        _called(make, f"case {case.name!r}: the set {name}", **arguments) if callable(make) else make
+    )
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A universal attack by name: its images, the weights that must be there, and its network unless another is named."""
+
+    data: str
+    weights: str
+    network: str
+
+
+attacks = {
+    "mnist-attack": Attack("mnist", "mnist-carlini-weights", "mnist-carlini"),
+    "cifar-attack": Attack("cifar10", "cifar10-resnet20-weights", "resnet20"),
+}
 
 
 @lru_cache(maxsize=1)
-def _attack(
+def attack(
     kind: str,
     split: str = "test",
     label: int | None = None,
@@ -161,18 +164,20 @@ def _attack(
     network: str = "",
     weights: str | None = None,
     device: str | None = None,
-) -> Any:
+) -> UniversalAttack:
     """A universal attack on the correctly classified images of a split: of one class, or the first of all."""
-    name, _ = ATTACKS[kind]
-    chosen = network or ("mnist-carlini" if kind == "mnist-attack" else "resnet20")
+    chosen = network or attacks[kind].network
     if chosen not in NETWORKS or (chosen == "resnet18" and weights is None):
         raise SpecError(
             f"{kind}: network should be one of {', '.join(NETWORKS)}, resnet18 with weights; got {chosen!r}."
         )
     from zofw import targets
 
-    model = getattr(targets, NETWORKS[chosen])(weights)
-    loaded: Any = load(name, split=split)
+    make = dict(
+        zip(NETWORKS, (targets.mnist_carlini, targets.cifar10_resnet20, targets.resnet18), strict=True)
+    )
+    model = make[chosen](weights)
+    loaded: Any = load(attacks[kind].data, split=split)
     pixels, classes = loaded.centred(), loaded.labels
     if label is not None:
         pixels, classes = pixels[classes == label], classes[classes == label]
@@ -180,14 +185,17 @@ def _attack(
         enough = 2 * images  # more than are needed, for some are misclassified
         pixels, classes = pixels[:enough], classes[:enough]
     right = np.flatnonzero(targets.predict(model, pixels) == classes)[:images]
-    return problems.UniversalAttack(model, pixels[right], classes[right], device=device)
+    return UniversalAttack(model, pixels[right], classes[right], device=device)
 
 
 def missing_files(case: Case) -> list[str]:
     """Files of the case's data that are not on this machine."""
-    if case.problem in ATTACKS:
-        name, weights = ATTACKS[case.problem]
-        parts, found = datasets()[name].part(case.arguments.get("split"), default="test"), locate(weights)
+    if case.problem in attacks:
+        split = case.arguments.get("split")
+        parts = datasets()[attacks[case.problem].data].part(
+            None if split is None else str(split), default="test"
+        )
+        found = locate(attacks[case.problem].weights)
         absent = [] if any(found.values()) else list(found)[:1]
     elif case.data in datasets():
         parts, absent = datasets()[str(case.data)].part(None), []
@@ -196,7 +204,18 @@ def missing_files(case: Case) -> list[str]:
     return absent + [file.path for file in parts.files if find(file) is None]
 
 
-def optimum(case: Case, built: Built, path: Path, starts: int = 16) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Optimum:
+    """A value to compare with, and where it is from; ``key`` names the case that it was computed for."""
+
+    value: float
+    label: str
+    certified: bool
+    gap: float = float("nan")
+    key: Mapping[str, object] = field(default_factory=dict)
+
+
+def optimum(case: Case, built: Built, path: Path, starts: int = 16) -> Optimum:
     """The reference value of a case, computed once and kept in a file."""
     key = {
         "problem": case.problem,
@@ -206,16 +225,10 @@ def optimum(case: Case, built: Built, path: Path, starts: int = 16) -> dict[str,
         "starts": starts,
     }
     if path.is_file():
-        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if kept.get("key") == key:
+        kept = record(Optimum, read_json(path), str(path))
+        if kept.key == key:
             return kept
     found = reference(built.problem, built.set, starts=starts)
-    kept = {
-        "key": key,
-        "value": found.value,
-        "gap": found.gap,
-        "certified": found.certified,
-        "label": found.label,
-    }
-    write_whole(path, lambda stream: stream.write(json.dumps(kept, indent=1).encode()))
+    kept = Optimum(found.value, found.label, found.certified, found.gap, key)
+    write_json(path, kept)
     return kept

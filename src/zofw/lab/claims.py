@@ -1,7 +1,7 @@
 """The paper says, we measured: every verdict is computed from the stored curves.
 
 Tests, each on the medians over the seeds at a share ``at`` of the budget, among the methods named in ``against`` (all of
-the paper's by default):
+the paper's by default). Values are window medians where the curves have them: the median over the last tenth of the queries.
 
     best      the method has the lowest value (the highest, for success rates)
     worst     the method has the highest value
@@ -20,35 +20,178 @@ worse and nowhere the whole band.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from zofw.core import Array
 from zofw.lab.numbers import number
-from zofw.lab.spec import Claim, SpecError
+from zofw.lab.spec import Claim
 
-__all__ = ["TESTS", "by_heading", "figures_of", "judge", "words"]
+__all__ = ["Band", "Finding", "Lines", "Verdict", "by_heading", "figures_of", "judge", "words"]
 
-TESTS = ("best", "worst", "beats", "near", "far", "stalls", "reaches", "saves", "ahead")
-Point = tuple[float, float, float]  # lower quartile, median, upper quartile, small being good
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
 
 
-def judge(
-    claims: Sequence[Claim], cases: Sequence[dict[str, Any]], *, lower_is_better: bool
-) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Band:
+    """Median and quartiles over the seeds."""
+
+    low: float
+    median: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{number(self.median)} [{number(self.low)}, {number(self.high)}]"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One case's verdict, and the figures that decide it."""
+
+    case: str
+    verdict: str
+    queries: float
+    value: Band
+    rival: str
+    rival_value: Band
+    times: float | None = None  # how many times fewer queries, for ``saves``
+    rival_queries: float | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a claim: held in so many of the cases that were measured, needed in so many."""
+
+    id: str
+    says: str
+    by: str
+    method: str
+    verdict: str
+    held: int
+    of: int
+    needed: int
+    missing: tuple[str, ...]
+    cases: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What claims look at in a case: (3, m) lower quartile, median and upper quartile on a grid of queries, by label."""
+
+    name: str
+    budget: int
+    queries: Array
+    curves: Mapping[str, Array]
+    paper: frozenset[str]  # labels of the paper's methods
+    idle: frozenset[str] = frozenset()  # methods whose budget did not pay for a first iteration
+
+    def place(self, queries: float) -> int:
+        """The last point of the grid within so many queries, or the first of all."""
+        return max(0, int(np.searchsorted(self.queries, queries, side="right")) - 1)
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """One claim in one case; values with small being good."""
+
+    claim: Claim
+    case: Lines
+    sign: float
+
+    def point(self, label: str, at: int) -> Band:
+        low, median, high = self.sign * self.case.curves[label][:, at]
+        return Band(min(low, high), median, max(low, high))
+
+    def found(self, verdict: str, at: int, mine: Band, rival: str, theirs: Band) -> Finding:
+        return Finding(
+            self.case.name,
+            verdict,
+            float(self.case.queries[at]),
+            self.turned(mine),
+            rival,
+            self.turned(theirs),
+        )
+
+    def turned(self, band: Band) -> Band:
+        low, high = sorted((self.sign * band.low, self.sign * band.high))
+        return Band(low, self.sign * band.median, high)
+
+    def finding(self) -> Finding | None:
+        """None where the methods were not run, or the budget did not pay for a first iteration."""
+        claim, case = self.claim, self.case
+        if claim.method not in case.curves or claim.method in case.idle:
+            return None
+        at = case.place(claim.at * case.budget)
+        mine = self.point(claim.method, at)
+        if claim.test == "stalls":
+            return self.stalls(at, mine)
+        if claim.test == "reaches":
+            goal = self.sign * claim.level
+            verdict = HOLDS if mine.median <= goal else FAILS
+            return self.found(verdict, at, mine, "what is asked", Band(goal, goal, goal))
+        among = set(claim.against) or case.paper
+        rivals = [label for label in case.curves if label != claim.method and label in among]
+        if not rivals:
+            return None
+        if claim.test == "ahead":
+            return self.ahead(rivals, at)
+        pick = max if claim.test == "worst" else min
+        rival = pick(rivals, key=lambda label: self.point(label, at).median)
+        theirs = self.point(rival, at)
+        if claim.test == "saves":
+            return self.saves(rival, theirs, at)
+        better = mine.median < theirs.median if claim.test != "worst" else mine.median > theirs.median
+        if claim.test in ("near", "far"):
+            reach = claim.factor * theirs.median if self.sign > 0 else theirs.median + claim.factor - 1.0
+            better = (mine.median <= reach) == (claim.test == "near")
+        apart = mine.high < theirs.low or theirs.high < mine.low or claim.test in ("near", "far")
+        return self.found((HOLDS if better else FAILS) if apart else OPEN, at, mine, rival, theirs)
+
+    def ahead(self, rivals: Sequence[str], last: int) -> Finding:
+        """The number of queries at which the method is furthest behind, and who is ahead there."""
+        places = [
+            (at, rival, self.point(self.claim.method, at), self.point(rival, at))
+            for at in range(last + 1)
+            for rival in rivals
+        ]
+        behind = [place for place in places if place[2].median > place[3].median]
+        clearly = [place for place in behind if place[2].low > place[3].high]
+
+        def lead(place: tuple[int, str, Band, Band]) -> float:
+            mine, theirs = place[2].median, place[3].median
+            return mine / theirs if self.sign > 0 and theirs > 0 else mine - theirs
+
+        at, rival, mine, theirs = max(clearly or behind or places, key=lead)
+        return self.found(FAILS if clearly else OPEN if behind else HOLDS, at, mine, rival, theirs)
+
+    def saves(self, rival: str, theirs: Band, at: int) -> Finding:
+        """How many times fewer queries the method needs for the value at which the best rival ends."""
+        there = [k for k in range(at + 1) if self.point(self.claim.method, k).median <= theirs.median]
+        end, here = float(self.case.queries[at]), there[0] if there else at
+        times = end / float(self.case.queries[here]) if there else 0.0
+        verdict = HOLDS if times >= self.claim.factor else FAILS
+        found = self.found(verdict, here, self.point(self.claim.method, here), rival, theirs)
+        return Finding(found.case, verdict, found.queries, found.value, rival, found.rival_value, times, end)
+
+    def stalls(self, at: int, now: Band) -> Finding:
+        then = self.point(self.claim.method, self.case.place(self.case.queries[at] / 10)).median
+        gain = then / now.median if self.sign > 0 else then - now.median
+        verdict = HOLDS if gain < self.claim.factor else FAILS
+        return self.found(verdict, at, now, "itself, a decade of queries earlier", Band(then, then, then))
+
+
+def judge(claims: Sequence[Claim], cases: Sequence[Lines], *, lower_is_better: bool) -> tuple[Verdict, ...]:
     """A verdict for every claim, with the figures that decide it."""
-    return [_judge(claim, cases, lower_is_better) for claim in claims]
+    return tuple(_judge(claim, cases, 1.0 if lower_is_better else -1.0) for claim in claims)
 
 
-def _judge(claim: Claim, cases: Sequence[dict[str, Any]], lower: bool) -> dict[str, Any]:
-    if claim.test not in TESTS:
-        raise SpecError(f"claim {claim.id!r}: test should be one of {', '.join(TESTS)}; got {claim.test!r}.")
-    chosen = [case for case in cases if not claim.cases or case["name"] in claim.cases]
-    findings = [finding for case in chosen if (finding := _finding(claim, case, lower)) is not None]
-    held = sum(finding["verdict"] == HOLDS for finding in findings)
-    failed = sum(finding["verdict"] == FAILS for finding in findings)
+def _judge(claim: Claim, cases: Sequence[Lines], sign: float) -> Verdict:
+    chosen = [case for case in cases if not claim.cases or case.name in claim.cases]
+    findings = tuple(found for case in chosen if (found := _Judge(claim, case, sign).finding()) is not None)
+    held = sum(found.verdict == HOLDS for found in findings)
+    failed = sum(found.verdict == FAILS for found in findings)
     needed = len(findings) if claim.least is None else claim.least
     if not findings:
         verdict = "not measured"
@@ -56,170 +199,36 @@ def _judge(claim: Claim, cases: Sequence[dict[str, Any]], lower: bool) -> dict[s
         verdict = HOLDS
     else:
         verdict = FAILS if len(findings) - failed < needed <= len(findings) else OPEN
-    missing = [name for name in claim.cases if name not in [case["name"] for case in cases]]
-    return {
-        "id": claim.id,
-        "says": claim.says,
-        "by": claim.by,
-        "test": claim.test,
-        "method": claim.method,
-        "at": claim.at,
-        "verdict": verdict,
-        "held": held,
-        "of": len(findings),
-        "needed": needed,
-        "missing": missing,
-        "cases": findings,
-    }
+    missing = tuple(name for name in claim.cases if name not in [case.name for case in cases])
+    return Verdict(
+        claim.id, claim.says, claim.by, claim.method, verdict, held, len(findings), needed, missing, findings
+    )
 
 
-def _finding(claim: Claim, case: dict[str, Any], lower: bool) -> dict[str, Any] | None:
-    """One case's verdict and figures; None where the methods were not run, or the budget did not pay for a first iteration."""
-    sign = 1.0 if lower else -1.0
-    at = _place(case, claim.at * case["budget"])
-    curves = {curve["label"]: curve for curve in case["curves"]}
-    if claim.method not in curves or curves[claim.method].get("end", {}).get("iterations") == 0:
-        return None
-    mine = _point(curves[claim.method], at, sign)
-    if claim.test == "stalls":
-        return _stalls(claim, case, curves[claim.method], at, lower)
-    if claim.test == "reaches":
-        return _reaches(claim, case, mine, at, sign)
-    rivals = [
-        label
-        for label, curve in curves.items()
-        if label != claim.method and (label in claim.against if claim.against else curve["group"] == "paper")
-    ]
-    if not rivals:
-        return None
-    if claim.test == "ahead":
-        return _ahead(case, curves[claim.method], [curves[label] for label in rivals], at, sign)
-    others = {label: _point(curves[label], at, sign) for label in rivals}
-    pick = max if claim.test == "worst" else min
-    rival = pick(others, key=lambda label: others[label][1])
-    theirs = others[rival]
-    if claim.test == "saves":
-        return _saves(claim, case, curves[claim.method], rival, theirs, at, sign)
-    better = mine[1] < theirs[1] if claim.test != "worst" else mine[1] > theirs[1]
-    if claim.test in ("near", "far"):
-        near = mine[1] <= claim.factor * theirs[1] if lower else mine[1] <= theirs[1] + (claim.factor - 1.0)
-        better = near == (claim.test == "near")
-    apart = mine[2] < theirs[0] or theirs[2] < mine[0] or claim.test in ("near", "far")
-    return _found(case, (HOLDS if better else FAILS) if apart else OPEN, at, mine, rival, theirs, sign)
-
-
-def _found(
-    case: dict[str, Any], verdict: str, at: int, mine: Point, rival: str, theirs: Point, sign: float
-) -> dict[str, Any]:
-    return {
-        "case": case["name"],
-        "verdict": verdict,
-        "queries": float(case["queries"][at]),
-        "value": sign * mine[1],
-        "band": sorted([sign * mine[0], sign * mine[2]]),
-        "rival": rival,
-        "rival_value": sign * theirs[1],
-        "rival_band": sorted([sign * theirs[0], sign * theirs[2]]),
-    }
-
-
-def _reaches(claim: Claim, case: dict[str, Any], mine: Point, at: int, sign: float) -> dict[str, Any]:
-    goal = sign * claim.level
-    verdict = HOLDS if mine[1] <= goal else FAILS
-    return _found(case, verdict, at, mine, "what is asked", (goal, goal, goal), sign)
-
-
-def _ahead(
-    case: dict[str, Any], curve: dict[str, Any], rivals: Sequence[dict[str, Any]], last: int, sign: float
-) -> dict[str, Any]:
-    """The number of queries at which the method is furthest behind, and who is ahead there."""
-    places = [
-        (at, rival, _point(curve, at, sign), _point(rival, at, sign))
-        for at in range(last + 1)
-        for rival in rivals
-    ]
-    behind = [place for place in places if place[2][1] > place[3][1]]
-    clearly = [place for place in behind if place[2][0] > place[3][2]]
-
-    def lead(place: tuple[int, dict[str, Any], Point, Point]) -> float:
-        mine, theirs = place[2][1], place[3][1]
-        return mine / theirs if sign > 0 and theirs > 0 else mine - theirs
-
-    at, rival, mine, theirs = max(clearly or behind or places, key=lead)
-    verdict = FAILS if clearly else OPEN if behind else HOLDS
-    return _found(case, verdict, at, mine, rival["label"], theirs, sign)
-
-
-def _saves(
-    claim: Claim, case: dict[str, Any], curve: dict[str, Any], rival: str, theirs: Point, at: int, sign: float
-) -> dict[str, Any]:
-    """How many times fewer queries the method needs for the value at which the best rival ends."""
-    there = [k for k in range(at + 1) if _point(curve, k, sign)[1] <= theirs[1]]
-    end = float(case["queries"][at])
-    times = end / float(case["queries"][there[0]]) if there else 0.0
-    found = _found(
-        case, HOLDS if times >= claim.factor else FAILS, there[0] if there else at,
-        _point(curve, there[0] if there else at, sign), rival, theirs, sign,
-    )  # fmt: skip
-    return found | {"times": times, "rival_queries": end}
-
-
-def _place(case: dict[str, Any], queries: float) -> int:
-    """The last point of the grid within so many queries, or the first of all."""
-    return max(0, int(np.searchsorted(case["queries"], queries, side="right")) - 1)
-
-
-def _point(curve: dict[str, Any], at: int, sign: float) -> Point:
-    """Lower quartile, median, upper quartile, with small being good."""
-    low, median, high = (sign * float(curve[name][at]) for name in ("low", "median", "high"))
-    return min(low, high), median, max(low, high)
-
-
-def _stalls(
-    claim: Claim, case: dict[str, Any], curve: dict[str, Any], at: int, lower: bool
-) -> dict[str, Any]:
-    before = _place(case, case["queries"][at] / 10)
-    then, now = (float(curve["median"][k]) for k in (before, at))
-    gain = then / now if lower else now - then
-    return {
-        "case": case["name"],
-        "verdict": HOLDS if gain < claim.factor else FAILS,
-        "queries": float(case["queries"][at]),
-        "value": now,
-        "band": [float(curve["low"][at]), float(curve["high"][at])],
-        "rival": "itself, a decade of queries earlier",
-        "rival_value": then,
-        "rival_band": [then, then],
-    }
-
-
-def by_heading(claims: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def by_heading(claims: Sequence[Verdict]) -> dict[str, list[Verdict]]:
     """Verdicts under a heading for whoever made the statement, in the order of the first of each."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[Verdict]] = {}
     for claim in claims:
-        paper = claim["by"] == "the paper"
-        heading = "The paper says, we measured" if paper else f"Asked of {claim['by']}, measured"
+        paper = claim.by == "the paper"
+        heading = "The paper says, we measured" if paper else f"Asked of {claim.by}, measured"
         found.setdefault(heading, []).append(claim)
     return found
 
 
-def words(found: dict[str, Any]) -> str:
+def words(found: Finding) -> str:
     """The figures of one case in words."""
-    mine, theirs = (
-        f"{number(found[name])} [{number(found[band][0])}, {number(found[band][1])}]"
-        for name, band in (("value", "band"), ("rival_value", "rival_band"))
+    queries = number(found.queries)
+    if found.times is None:
+        return f"{found.value} against {found.rival_value} ({found.rival}) at {queries} queries"
+    if not found.times:
+        return f"not reached in {queries} queries: {found.value} against {found.rival_value} ({found.rival})"
+    return (
+        f"{found.times:.3g} times fewer: {found.value} at {queries} queries against {found.rival_value} "
+        f"({found.rival}) at {number(found.rival_queries)}"
     )
-    if "times" in found:
-        if not found["times"]:
-            return f"not reached in {number(found['queries'])} queries: {mine} against {theirs} ({found['rival']})"
-        return (
-            f"{found['times']:.3g} times fewer: {mine} at {number(found['queries'])} queries against {theirs} "
-            f"({found['rival']}) at {number(found['rival_queries'])}"
-        )
-    return f"{mine} against {theirs} ({found['rival']}) at {number(found['queries'])} queries"
 
 
-def figures_of(claim: dict[str, Any]) -> str:
+def figures_of(claim: Verdict) -> str:
     """The figures of every case in words."""
-    parts = [f"{found['case']}: {found['verdict']}, {words(found)}" for found in claim["cases"]]
-    return "; ".join(parts + [f"not measured: {name}" for name in claim["missing"]])
+    parts = [f"{found.case}: {found.verdict}, {words(found)}" for found in claim.cases]
+    return "; ".join(parts + [f"not measured: {name}" for name in claim.missing])

@@ -11,25 +11,29 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import zofw
+from zofw.lab.cases import Code
+from zofw.lab.check import check_experiment
 from zofw.lab.claims import by_heading, figures_of
 from zofw.lab.console import console, ends, errors, plain_table, watching
 from zofw.lab.desk import counter
-from zofw.lab.experiment import present, tune
+from zofw.lab.experiment import EXPERIMENTS, Stored, conduct, find_experiment, present, tune
 from zofw.lab.extend import EXTENDING
 from zofw.lab.guard import guarded
 from zofw.lab.information import LOOKING, shelf
 from zofw.lab.numbers import number
-from zofw.lab.publish import EXPERIMENTS, carry_out, find_experiment, make_report, publish
-from zofw.lab.report import write_report
+from zofw.lab.options import CodeFile, Json, Only, Out, Profile, Quiet, Spec, Workers
+from zofw.lab.publish import publish, published, rewrite
+from zofw.lab.records import Plain, SpecError, plain
+from zofw.lab.report import make_report, write_report
 from zofw.lab.runner import Unit, execute
-from zofw.lab.spec import Experiment, SpecError, read
+from zofw.lab.spec import Experiment, read
+from zofw.lab.summary import Summary, read_summary
 from zofw.lab.summary import compare as compare_runs
-from zofw.lab.summary import read_experiment
 
 __all__ = ["app", "main"]
 
@@ -42,19 +46,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-Out = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Directory for runs and report.", show_default=False)
-]
-Workers = Annotated[
-    int, typer.Option("--workers", "-w", min=0, help="Processes, one core each; 0: this one.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]
-Json = Annotated[bool, typer.Option("--json", help="Only JSON on stdout, for programs.")]
-Profile = Annotated[
-    str | None, typer.Option("--profile", "-p", help="A profile of the specification.", show_default=False)
-]
-Spec = Annotated[Path, typer.Argument(help="A specification in TOML.", show_default=False)]
 
 
 def _version(asked: bool) -> None:
@@ -78,7 +69,22 @@ def demo(out: Out = None, workers: Workers = 2, quiet: Quiet = False, as_json: J
 
     [dim]Example:[/dim]  zofw demo --out runs/demo
     """
-    _conduct(read(HERE / "demo.toml"), out or Path("runs/demo"), workers, quiet, as_json)
+    _carry_out(read(HERE / "demo.toml"), out or Path("runs/demo"), workers, quiet, as_json)
+
+
+@app.command()
+@guarded
+def init(
+    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("mine.toml"),
+) -> None:
+    """Write a specification with a comment on every key, ready to run and to change.
+
+    [dim]Example:[/dim]  zofw init mine.toml && zofw run mine.toml
+    """
+    if path.exists():
+        raise SpecError(f"{path} is there already, and is not overwritten. Name another file.")
+    path.write_text((HERE / "init.toml").read_text(encoding="utf-8"), encoding="utf-8")
+    console().print(f"{path}: run it with  zofw run {path}", soft_wrap=True)
 
 
 @app.command()
@@ -87,18 +93,25 @@ def run(
     spec: Spec,
     profile: Profile = None,
     out: Out = None,
+    code: CodeFile = None,
+    check: Annotated[bool, typer.Option("--check", help="Only look for mistakes; nothing is run.")] = False,
     workers: Workers = 2,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run a specification: your own problem (module:function), a set, methods, seeds.
+    """Run a specification: a problem, a set, methods, seeds.
 
     Finished runs are read, interrupted ones go on from where they were.
 
-    [dim]Example:[/dim]  zofw run mine.toml --out runs/mine
+    [dim]Example:[/dim]  zofw run mine.toml --check
+
+    [dim]Example:[/dim]  zofw run mine.toml --code my_problem.py --out runs/mine
     """
     experiment = read(spec, profile)
-    _conduct(experiment, out or _default_out(experiment), workers, quiet, as_json)
+    if check:
+        _check(experiment, _code(code), as_json)
+    else:
+        _carry_out(experiment, out or _default_out(experiment), workers, quiet, as_json, code=_code(code))
 
 
 @app.command()
@@ -107,22 +120,26 @@ def resume(
     folder: Annotated[
         Path, typer.Argument(help="A directory that run, demo or reproduce made, or of one run.")
     ],
+    code: CodeFile = None,
     workers: Workers = 2,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Continue what was interrupted, bit for bit.
+    """Continue what was interrupted, bit for bit. A folder names no code: give the same --code again.
 
     [dim]Example:[/dim]  zofw resume runs/mine
     """
     if (folder / "experiment.json").is_file() or not (folder / "spec.json").is_file():
-        _conduct(read_experiment(folder), folder, workers, quiet, as_json)
+        _carry_out(Stored.read(folder).spec, folder, workers, quiet, as_json, code=_code(code))
         return
-    result = execute(Unit.read(folder))
-    if as_json:
-        typer.echo(json.dumps(result))
+    outcome = execute(Unit.read(folder, _code(code)))
+    if outcome.result is None:
+        _end([outcome.error])
+    elif as_json:
+        typer.echo(json.dumps(plain(outcome.result)))
     else:
-        console().print(f"{folder}: {result['message']} objective {result['objective']:.6g}", soft_wrap=True)
+        words = f"{folder}: {outcome.result.message} objective {outcome.result.objective:.6g}"
+        console().print(words, soft_wrap=True)
 
 
 @app.command("tune")
@@ -131,20 +148,23 @@ def tune_rates(
     spec: Spec,
     profile: Profile = None,
     out: Out = None,
+    code: CodeFile = None,
     workers: Workers = 2,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Choose the learning rate of every method and case on the specification's grid, with its tuning seeds.
+    """Choose the learning rate of every method and case, with the specification's tuning seeds.
 
     [dim]Example:[/dim]  zofw tune experiments/fig1.toml --profile quick
     """
     experiment = read(spec, profile)
-    if experiment.tuning is None:
+    if not experiment.tuning.seeds:
         raise SpecError(f"{spec} has no [tune] with seeds and a grid, so there is nothing to choose from.")
     screen = console()
     with watching(screen, quiet=quiet or as_json) as watcher:
-        rates, sentences = tune(experiment, out or _default_out(experiment), workers=workers, watcher=watcher)
+        rates, sentences = tune(
+            experiment, out or _default_out(experiment), code=_code(code), workers=workers, watcher=watcher
+        )
     if as_json:
         typer.echo(json.dumps([{"case": c, "method": m, "lr": lr} for (c, m), lr in rates.items()]))
     else:
@@ -208,10 +228,8 @@ def reproduce(
             "--publish", help="Copy summary, tables and PNG below this directory.", show_default=False
         ),
     ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", help="A case to do now; may be repeated.", show_default=False),
-    ] = None,
+    only: Only = None,
+    code: CodeFile = None,
     workers: Workers = 2,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -225,9 +243,25 @@ def reproduce(
     for name in [part for given in names for part in (EXPERIMENTS if given == "all" else (given,))]:
         experiment = read(find_experiment(name), profile)
         folder = out / f"{name}-{profile}"
-        _conduct(experiment, folder, workers, quiet, as_json, only or [])
+        _carry_out(experiment, folder, workers, quiet, as_json, code=_code(code), only=only or [])
         if publish_to is not None:
             publish(folder, publish_to / (name if profile == "full" else f"{name}-{profile}"))
+
+
+@app.command("published")
+@guarded
+def published_pages(
+    folder: Annotated[Path, typer.Argument(help="Where the published pages are.")] = Path(
+        "docs/reproduction"
+    ),
+) -> None:
+    """Write the published pages again, with what has changed since their runs: specification, code of methods.
+
+    [dim]Example:[/dim]  zofw published docs/reproduction
+    """
+    for target in published(folder):
+        rewrite(target)
+        console().print(f"{target.with_suffix('.md')}", soft_wrap=True)
 
 
 @app.command()
@@ -257,46 +291,67 @@ def _default_out(experiment: Experiment) -> Path:
     return Path("runs") / "-".join(filter(None, (experiment.name, experiment.profile)))
 
 
-def _conduct(
-    experiment: Experiment, out: Path, workers: int, quiet: bool, as_json: bool, only: Sequence[str] = ()
+def _code(path: Path | None) -> Code:
+    return Code(str(path.resolve()) if path else "")
+
+
+def _check(experiment: Experiment, code: Code, as_json: bool) -> None:
+    """What each method needs on each case, or what is wrong with it; exit code 1 where something is."""
+    found = check_experiment(experiment, code)
+    if as_json:
+        typer.echo(json.dumps(plain(found)))
+    else:
+        table = plain_table(None, "case", "method", "first iteration", "iterations", left=2)
+        for row in found:
+            paid = f"at most {number(row.iterations)}" if row.iterations else "the budget pays for none"
+            if not row.error:
+                table.add_row(row.case, row.method, f"{number(row.cost)} queries", paid)
+        console().print(table)
+    _end([row.error for row in found if row.error])
+
+
+def _carry_out(
+    experiment: Experiment,
+    out: Path,
+    workers: int,
+    quiet: bool,
+    as_json: bool,
+    *,
+    code: Code = Code(),
+    only: Sequence[str] = (),
 ) -> None:
     """Run an experiment and end in tables, figures and a report; exit code 1 where a run went wrong."""
-    screen = console()
-    sentences: list[str] = []
     for name, files in present(experiment)[1].items():
         errors(console(stderr=True), [f"{name} is left out: {', '.join(files)} is not on this machine."])
-    with watching(screen, quiet=quiet or as_json) as watcher:
-        sentences = carry_out(experiment, out, workers=workers, watcher=watcher, only=only)
-    if sentences:
-        errors(console(stderr=True), sentences)
+    with watching(console(), quiet=quiet or as_json) as watcher:
+        sentences = conduct(experiment, out, code=code, workers=workers, watcher=watcher, only=only)
+    errors(console(stderr=True), sentences)
     made = make_report(out)
-    _show(json.loads(made["summary"].read_text(encoding="utf-8")), made, as_json)
+    _show(read_summary(out), made, as_json)
     _end(sentences, told=True)
 
 
-def _show(summary: dict[str, Any], made: dict[str, Path], as_json: bool) -> None:
+def _show(summary: Summary, made: dict[str, Path], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(_short(summary)))
         return
     screen = console()
-    if summary["kind"] != "curves":
-        table = plain_table(summary["title"], *summary["rows"][0])
-        for row in summary["rows"]:
-            table.add_row(*map(str, row.values()))
+    if summary.rows:
+        table = plain_table(summary.title, *summary.rows[0])
+        for row in summary.rows:
+            table.add_row(*row.values())
         screen.print(table)
-    for case in summary["cases"]:
+    for case in summary.cases:
         screen.print(
-            f"\n[bold]{case['title']}[/bold]  n = {case['n']:,}, d = {case['dim']:,}, budget {number(case['budget'])} queries"
+            f"\n[bold]{case.title}[/bold]  n = {case.n:,}, d = {case.dim:,}, budget {number(case.budget)} queries"
         )
-        if case["optimum"] is not None:
-            screen.print(f"f* = {case['optimum']['value']:.10g} ({case['optimum']['label']})")
+        if case.optimum is not None:
+            screen.print(f"f* = {case.optimum.value:.10g} ({case.optimum.label})")
         screen.print(ends(summary, case))
-    for heading, claims in by_heading(summary["claims"]).items():
+    for heading, claims in by_heading(summary.claims).items():
         table = plain_table(f"\n{heading}", "claim", "verdict", "figures", left=3)
         for claim in claims:
-            table.add_row(
-                claim["says"], f"{claim['verdict']} ({claim['held']} of {claim['of']})", figures_of(claim)
-            )
+            table.add_row(claim.says, f"{claim.verdict} ({claim.held} of {claim.of})", figures_of(claim))
         screen.print(table)
     screen.print()
     for kind in ("figure", "figure-all", "images", "report"):
@@ -304,32 +359,34 @@ def _show(summary: dict[str, Any], made: dict[str, Path], as_json: bool) -> None
             screen.print(f"{kind.replace('-all', ', all methods')}: {made[kind]}", soft_wrap=True)
 
 
-def _short(summary: dict[str, Any]) -> dict[str, Any]:
+def _short(summary: Summary) -> dict[str, Plain]:
     """What a program wants to know of a summary."""
     return {
-        "name": summary["name"],
-        "profile": summary["profile"],
-        "measure": summary.get("measure"),
-        "fingerprint": summary["fingerprint"],
-        "rows": summary.get("rows", []),
+        "name": summary.name,
+        "profile": summary.profile,
+        "measure": summary.measure,
+        "fingerprint": summary.fingerprint,
+        "rows": plain(summary.rows),
         "cases": [
             {
-                "case": case["name"],
-                "budget": case["budget"],
-                "optimum": case["optimum"],
+                "case": case.name,
+                "budget": case.budget,
+                "optimum": plain(case.optimum),
                 "methods": [
-                    {"label": curve["label"], "lr": curve["lr"], **curve["end"]} for curve in case["curves"]
+                    {"label": curve.label, "lr": curve.lr, "end": plain(curve.end)} for curve in case.curves
                 ],
+                "crossings": plain(case.crossings),
             }
-            for case in summary["cases"]
+            for case in summary.cases
         ],
         "claims": [
-            {key: claim[key] for key in ("id", "verdict", "held", "of")} for claim in summary["claims"]
+            {"id": claim.id, "verdict": claim.verdict, "held": claim.held, "of": claim.of}
+            for claim in summary.claims
         ],
     }
 
 
-def _end(sentences: list[str], *, told: bool = False) -> None:
+def _end(sentences: Sequence[str], *, told: bool = False) -> None:
     if sentences:
         if not told:
             errors(console(stderr=True), sentences)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -14,9 +13,9 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from zofw.lab.experiment import Watcher
 from zofw.lab.numbers import number
-from zofw.lab.runner import Outcome, Progress
+from zofw.lab.runner import Outcome, Progress, Watcher
+from zofw.lab.summary import CaseSummary, Summary
 
 __all__ = ["console", "ends", "errors", "plain_table", "watching"]
 
@@ -39,26 +38,24 @@ def plain_table(title: str | None, *heads: str, left: int = 1) -> Table:
     return table
 
 
-def ends(summary: dict[str, Any], case: dict[str, Any]) -> Table:
+def ends(summary: Summary, case: CaseSummary) -> Table:
     """Where the runs of a case ended, the best first."""
-    rate = summary["measure"] == "success-rate"
-    best = sorted(case["curves"], key=lambda curve: curve["end"]["median"], reverse=rate)
-    what = "success rate" if rate else summary["measure"]
-    table = plain_table(None, "method", what, "queries", "iterations", "LMO calls", "seconds", "ended by")
+    rate = summary.measure == "success-rate"
+    best = sorted(case.curves, key=lambda curve: curve.end.window.median, reverse=rate)
+    what = "success rate" if rate else summary.measure
+    table = plain_table(
+        None, "method", f"{what}, window", "last", "queries", "iterations", "LMO calls", "seconds", "ended by"
+    )
     for curve in best:
-        end = curve["end"]
-        counts = [number(end[name]) for name in ("queries", "iterations", "lmos")]
+        end = curve.end
+        shown = (end.window.median, end.last.median, end.queries, end.iterations, end.lmos)
         table.add_row(
-            Text(curve["label"]),
-            number(end["median"]),
-            *counts,
-            f"{end['seconds']:.2f}",
-            end["status"].replace("_", " "),
+            Text(curve.label), *map(number, shown), f"{end.seconds:.2f}", end.status.replace("_", " ")
         )
     return table
 
 
-def errors(out: Console, sentences: list[str]) -> None:
+def errors(out: Console, sentences: Sequence[str]) -> None:
     """Sentences about what went wrong."""
     for sentence in sentences:
         out.print(Text(sentence, style="red"), soft_wrap=True)
@@ -118,7 +115,8 @@ def watching(out: Console, *, quiet: bool = False) -> Iterator[Watcher]:
         def outcome(ended: Outcome) -> None:
             if ended.result is not None:
                 end = ended.result
-                words = f"{end['status'].replace('_', ' ')}, objective {number(end['objective'], 5)}, {number(end['queries'])} queries"
+                status = end.status.replace("_", " ")
+                words = f"{status}, objective {number(end.objective, 5)}, {number(end.queries)} queries"
                 out.print(Text(f"{time.monotonic() - began:7.1f} s  {ended.unit.name}: {words}"))
 
         yield Watcher(stage, outcome=outcome)

@@ -6,19 +6,18 @@ by least squares on logarithms, over n at a fixed d and over d at a fixed n.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from zofw.core import Answer, Task
-from zofw.lab.experiment import Watcher
 from zofw.lab.methods import all_methods, build
-from zofw.lab.spec import Experiment, Method, SpecError
-from zofw.lab.store import environment
+from zofw.lab.runner import Watcher
+from zofw.lab.spec import Costs, Experiment, Method
 from zofw.run import Session
 from zofw.sets import L1Ball
 
-__all__ = ["measure_costs", "summarise_costs"]
+__all__ = ["cost_rows", "exponent", "measure_costs"]
 
 
 def measure_costs(
@@ -53,54 +52,30 @@ def measure_costs(
     return int(each.max()), float(each[1:].mean())
 
 
-def exponent(sizes: list[int], costs: list[float]) -> float:
+def exponent(sizes: Sequence[int], costs: Sequence[float]) -> float:
     """The slope of log cost against log size."""
     return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
 
 
-def summarise_costs(experiment: Experiment, watcher: Watcher = Watcher()) -> dict[str, Any]:
-    """The table, as a summary for the report."""
-    plan = dict(experiment.costs)
-    missing = {"n", "d", "base_n", "base_d", "iterations", "T"} - set(plan)
-    if missing:
-        raise SpecError(
-            f"{experiment.name}: costs of the profile {experiment.profile!r} lacks {sorted(missing)[0]!r}."
-        )
+def cost_rows(experiment: Experiment, watcher: Watcher = Watcher()) -> tuple[dict[str, str], ...]:
+    """The table: counts at one n and d, and the powers with which they grow beside those that are stated."""
+    plan = experiment.costs
+    assert plan is not None
     chosen = [m for m in all_methods(experiment.methods, experiment.others) if m.name != "auto"]
     watcher.stage("counting queries of methods", len(chosen))
-    rows = [_row(method, plan) for method in chosen]
-    return {
-        "name": experiment.name,
-        "profile": experiment.profile,
-        "title": experiment.title,
-        "about": experiment.about.strip(),
-        "kind": "costs",
-        "fingerprint": experiment.fingerprint,
-        "seeds": [1],
-        "tuning": None,
-        "environment": environment(),
-        "absent": {},
-        "cases": [],
-        "claims": [],
-        "plan": plan,
-        "rows": rows,
-    }
+    return tuple(_row(method, plan) for method in chosen)
 
 
-def _row(method: Method, plan: dict[str, Any]) -> dict[str, str]:
-    T, base_n, base_d = plan["T"], plan["base_n"], plan["base_d"]
-
+def _row(method: Method, plan: Costs) -> dict[str, str]:
     def measured(n: int, d: int) -> tuple[int, float]:
-        return measure_costs(method, n, d, T, max(plan["iterations"], int(method.stated.get("per_n", 0) * n)))
+        return measure_costs(method, n, d, plan.T, max(plan.iterations, int(method.stated.per_n * n)))
 
-    by_n, by_d = [measured(n, base_d) for n in plan["n"]], [measured(base_n, d) for d in plan["d"]]
-    most, mean = measured(base_n, base_d)
+    by_n, by_d = [measured(n, plan.base_d) for n in plan.n], [measured(plan.base_n, d) for d in plan.d]
+    most, mean = measured(plan.base_n, plan.base_d)
     row = {"method": method.label, "max": f"{most:,}", "average": f"{mean:,.0f}"}
-    for k, what in enumerate(("max", "average")):
-        stated = method.stated.get(what, [])
-        for axis, sizes, found in (("n", plan["n"], by_n), ("d", plan["d"], by_d)):
+    for k, (what, stated) in enumerate((("max", method.stated.max), ("average", method.stated.average))):
+        for at, (axis, sizes, found) in enumerate((("n", plan.n, by_n), ("d", plan.d, by_d))):
             slope = exponent(sizes, [float(pair[k]) for pair in found])
-            text = f"{slope:.2f}".replace("-0.00", "0.00")
-            row[f"{what}: power of {axis}"] = text
-            row[f"{what}: stated, {axis}"] = f"{stated['nd'.index(axis)]:g}" if stated else "–"
+            row[f"{what}: power of {axis}"] = f"{slope:.2f}".replace("-0.00", "0.00")
+            row[f"{what}: stated, {axis}"] = f"{stated[at]:g}" if stated else "–"
     return row

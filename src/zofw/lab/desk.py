@@ -12,11 +12,11 @@ from zofw.desk import AnswerError, Desk, Request, read_request, write_answer
 from zofw.desk.files import load
 from zofw.lab.console import console, plain_table
 from zofw.lab.guard import guarded
+from zofw.lab.options import Json
 from zofw.run import FileError
 
 __all__ = ["counter"]
 
-Json = Annotated[bool, typer.Option("--json", help="Only JSON on stdout, for programs.")]
 Folder = Annotated[Path, typer.Argument(help="The folder of a desk.", show_default=False)]
 
 counter = typer.Typer(

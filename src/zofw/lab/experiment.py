@@ -4,38 +4,98 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
-from typing import Any
 
-from zofw.lab.cases import missing_files
+import numpy as np
+
+from zofw.core import Array
+from zofw.lab.cases import NO_CODE, Code, missing_files
+from zofw.lab.costs import cost_rows
 from zofw.lab.methods import all_methods
-from zofw.lab.runner import Outcome, Progress, Unit, attempt_optimum, one_thread, run_all
-from zofw.lab.spec import Case, Experiment, Method, SpecError
-from zofw.lab.store import environment, read_json, write_json
+from zofw.lab.provenance import Environment, environment
+from zofw.lab.records import SpecError, record
+from zofw.lab.runner import Outcome, Unit, Watcher, find_optimum, one_thread, run_all
+from zofw.lab.spec import Case, Experiment, fingerprint, read
+from zofw.lab.store import Folder, StoreError, read_json, read_trace, write_json
 
-__all__ = ["Watcher", "conduct", "tune"]
+__all__ = [
+    "EXPERIMENTS",
+    "Rate",
+    "Stored",
+    "conduct",
+    "find_experiment",
+    "identity",
+    "present",
+    "source_of",
+    "tune",
+    "window_median",
+]
+
+EXPERIMENTS = ("fig1", "fig2", "fig3", "fig4", "table1")
+WINDOW = 0.9  # share of the queries at which the last tenth begins
+LEAST_RATE, MOST_RATE = 1e-4, 1e4  # beyond which no grid is widened
 
 
 @dataclass(frozen=True)
-class Watcher:
-    """Who is told what happens."""
+class Stored:
+    """What experiment.json says."""
 
-    stage: Callable[[str, int], None] = lambda words, runs: None
-    progress: Callable[[Progress], None] = lambda progress: None
-    outcome: Callable[[Outcome], None] = lambda outcome: None
+    spec: Experiment
+    fingerprint: str
+    environment: Environment
+    absent: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, out: Path) -> Stored:
+        """The experiment whose runs a directory holds."""
+        path = out / "experiment.json"
+        if not path.is_file():
+            raise StoreError(
+                f"{out} holds no experiment: there is no experiment.json. Name a directory that zofw run, demo or reproduce made."
+            )
+        try:
+            return record(cls, read_json(path), str(path))
+        except SpecError as error:
+            raise StoreError(f"{path} is not a stored experiment: {error}") from error
+
+
+def find_experiment(name: str) -> Path:
+    """The specification of that name: in ./experiments, or in the source checkout this package is in."""
+    folders = (Path("experiments"), Path(__file__).parents[3] / "experiments")
+    for folder in folders:
+        if (folder / f"{name}.toml").is_file():
+            return folder / f"{name}.toml"
+    known = sorted({path.stem for folder in folders for path in folder.glob("*.toml")})
+    raise SpecError(
+        f"There is no experiment {name!r}; there is {', '.join(known) or 'none here'}. Experiments are files of the folder "
+        "experiments of a source checkout."
+    )
+
+
+def source_of(experiment: Experiment) -> Experiment:
+    """The experiment whose runs this one shows."""
+    return read(find_experiment(experiment.source), experiment.profile or None)
+
+
+def identity(experiment: Experiment) -> str:
+    """The fingerprint of an experiment and, where it shows the runs of another, of that one too."""
+    if experiment.kind != "images":
+        return experiment.fingerprint
+    return fingerprint([experiment.fingerprint, source_of(experiment).fingerprint])
 
 
 def present(
     experiment: Experiment, only: Sequence[str] = ()
-) -> tuple[tuple[Case, ...], dict[str, list[str]]]:
+) -> tuple[tuple[Case, ...], dict[str, tuple[str, ...]]]:
     """Cases whose files are here, of those named where some are, and what is missing for the optional others."""
     for name in only:
         if name not in [case.name for case in experiment.cases]:
             known = ", ".join(case.name for case in experiment.cases)
             raise SpecError(f"{experiment.name} with this profile has no case {name!r}; it has {known}.")
-    absent = {case.name: missing_files(case) for case in experiment.cases if case.optional}
+    absent = {case.name: tuple(missing_files(case)) for case in experiment.cases if case.optional}
     absent = {name: files for name, files in absent.items() if files}
     cases = (case for case in experiment.cases if case.name not in absent and (not only or case.name in only))
     return tuple(cases), absent
@@ -45,142 +105,154 @@ def conduct(
     experiment: Experiment,
     out: Path,
     *,
+    code: Code = NO_CODE,
     workers: int = 2,
     watcher: Watcher = Watcher(),
     only: Sequence[str] = (),
 ) -> list[str]:
     """Do what is not done yet, of the named cases or of all; returns a sentence for everything that went wrong."""
     cases, absent = present(experiment, only)
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(
-        out / "experiment.json",
-        {
-            "spec": experiment.document(),
-            "fingerprint": experiment.fingerprint,
-            "environment": environment(),
-            "absent": absent,
-        },
-    )
-    problems = [*_optima(experiment, cases, out, workers, watcher)]
-    rates, more = tune(experiment, out, workers=workers, watcher=watcher, only=only)
-    problems += more
+    chosen = all_methods(experiment.methods, experiment.others)
+    made_by = environment(*(method.name for method in chosen))
+    write_json(out / "experiment.json", Stored(experiment, identity(experiment), made_by, absent))
+    if experiment.kind == "images":
+        source = source_of(experiment)
+        folder = out.with_name("-".join(filter(None, (source.name, source.profile))))
+        return conduct(source, folder, code=code, workers=workers, watcher=watcher, only=only)
+    if experiment.kind == "costs":
+        write_json(out / "rows.json", cost_rows(experiment, watcher))
+        return []
+    sentences: list[str] = []
+    if experiment.measure == "gap":
+        watcher.stage("reference values", len(cases))
+        with one_thread():
+            found = [
+                find_optimum(case, code, out / case.name / "reference.json", experiment.starts)
+                for case in cases
+            ]
+        sentences += [value for value in found if isinstance(value, str)]
+    rates, more = tune(experiment, out, code=code, workers=workers, watcher=watcher, only=only)
+    sentences += more
     units = [
-        _unit(
-            experiment,
-            case,
-            method,
-            rates.get((case.name, method.label)),
-            seed,
-            out / case.name / method.label / f"seed-{seed}",
+        Unit(
+            str(out / case.name / method.label / f"seed-{seed}"), case, method, rates.get((case.name, method.label)),
+            seed, experiment.measure, experiment.diagnose, experiment.max_time, code,
         )
         for case in cases
         for seed in experiment.seeds
-        for method in all_methods(experiment.methods, experiment.others)
-    ]
+        for method in chosen
+    ]  # fmt: skip
     watcher.stage("reported runs", len(units))
-    outcomes = run_all(units, workers=workers, tell=watcher.progress, ended=watcher.outcome)
-    return problems + [outcome.error for outcome in outcomes if outcome.error]
+    outcomes = run_all(units, workers=workers, watcher=watcher)
+    return sentences + [outcome.error for outcome in outcomes if outcome.error]
 
 
-def _optima(
-    experiment: Experiment, cases: tuple[Case, ...], out: Path, workers: int, watcher: Watcher
-) -> list[str]:
-    """Reference values, where gaps are measured."""
-    if experiment.measure != "gap":
-        return []
-    watcher.stage("reference values", len(cases))
-    with one_thread():
-        found = [
-            attempt_optimum(
-                case, experiment.folder, str(out / case.name / "reference.json"), experiment.starts
-            )
-            for case in cases
-        ]
-    return [value for value in found if isinstance(value, str)]
+@dataclass(frozen=True)
+class Rate:
+    """A learning rate that was chosen: the scores of all that were tried, and on which share of the budget."""
 
-
-def _unit(
-    experiment: Experiment, case: Case, method: Method, lr: float | None, seed: int, path: Path
-) -> Unit:
-    limit = None if math.isinf(experiment.max_time) else experiment.max_time
-    return Unit(
-        str(path), case, method, lr, seed, experiment.measure, experiment.diagnose, limit, experiment.folder
-    )
+    lr: float
+    scores: dict[str, float]
+    at_edge: bool
+    share: float = 1.0
 
 
 def tune(
     experiment: Experiment,
     out: Path,
     *,
+    code: Code = NO_CODE,
     workers: int = 2,
     watcher: Watcher = Watcher(),
     only: Sequence[str] = (),
 ) -> tuple[dict[tuple[str, str], float], list[str]]:
-    """The learning rate of every (case, method label) on the grid, by the median objective at the end over the tuning seeds.
+    """The learning rate of every (case, method label), by one rule for all.
 
-    A method's own grid, where it has one, replaces the experiment's. What was tried is kept in tuning.json of the case.
+    The score of a rate is the median over the tuning seeds of the window median: the median of the objective over the
+    last tenth of the queries. A method's own grid, where it has one, replaces the experiment's; with ``widen`` a grid
+    whose best rate is its first or last grows by its own ratio, until the best lies inside. What was tried is kept in
+    tuning.json of the case.
     """
     tuning = experiment.tuning
-    if tuning is None:
+    if not tuning.seeds:
         return {}, []
     cases, _ = present(experiment, only)
-    units: dict[tuple[str, str], list[Unit]] = {}
+    methods = [m for m in all_methods(experiment.methods, experiment.others) if m.name != "auto"]
+    grids = {(case.name, m.label): sorted(m.grid or tuning.grid) for case, m in product(cases, methods)}
+    scores: dict[tuple[str, str], dict[float, float]] = {key: {} for key in grids}
+    sentences: list[str] = []
+    tried: set[str] = set()
+    while True:
+        units = [
+            Unit(
+                str(out / case.name / method.label / f"tune-{lr:g}-{seed}"),
+                replace(case, budget=max(1, int(case.budget * (method.share or tuning.share)))),
+                method, lr, seed, experiment.measure, experiment.diagnose, experiment.max_time, code,
+            )
+            for case, method in product(cases, methods)
+            for lr in grids[case.name, method.label]
+            for seed in tuning.seeds
+        ]  # fmt: skip
+        units = [unit for unit in units if unit.path not in tried]
+        if not units:
+            break
+        tried |= {unit.path for unit in units}
+        watcher.stage("tuning", len(units))
+        outcomes = run_all(units, workers=workers, watcher=watcher)
+        sentences += [outcome.error for outcome in outcomes if outcome.error]
+        for key, found in scores.items():
+            found |= _scores([o for o in outcomes if (o.unit.case.name, o.unit.method.label) == key])
+            if tuning.widen and found:
+                grids[key] = widened(grids[key], best_rate(found))
+    shares = {method.label: method.share or tuning.share for method in methods}
     for case in cases:
-        shorter = replace(case, budget=max(1, int(case.budget * (case.tune_share or tuning.share))))
-        for method in all_methods(experiment.methods, experiment.others):
-            if method.name == "auto":
-                continue
-            units[case.name, method.label] = [
-                _unit(
-                    experiment,
-                    shorter,
-                    method,
-                    lr,
-                    seed,
-                    out / case.name / method.label / f"tune-{lr:g}-{seed}",
-                )
-                for lr in method.grid or tuning.grid
-                for seed in tuning.seeds
-            ]
-    flat = [unit for group in units.values() for unit in group]
-    watcher.stage("tuning", len(flat))
-    outcomes = {
-        outcome.unit.path: outcome
-        for outcome in run_all(flat, workers=workers, tell=watcher.progress, ended=watcher.outcome)
-    }
-    rates: dict[tuple[str, str], float] = {}
-    for case in cases:
-        kept: dict[str, Any] = {}
-        for (name, label), group in units.items():
-            if name != case.name:
-                continue
-            scores = _scores([outcomes[unit.path] for unit in group])
-            if scores:
-                rates[name, label] = min(scores, key=lambda lr: (scores[lr], abs(math.log(lr))))
-                kept[label] = {
-                    "lr": rates[name, label],
-                    "scores": {f"{lr:g}": score for lr, score in scores.items()},
-                    "at_edge": rates[name, label] in (min(scores), max(scores)) and len(scores) > 1,
-                }
-        about = {
-            "seeds": tuning.seeds,
-            "share": case.tune_share or tuning.share,
-            "measure": "objective",
+        kept = {
+            label: Rate(
+                best_rate(found),
+                {f"{lr:g}": found[lr] for lr in sorted(found)},
+                best_rate(found) in (min(found), max(found)) and len(found) > 1,
+                shares[label],
+            )
+            for (name, label), found in scores.items()
+            if name == case.name and found
         }
-        write_json(out / case.name / "tuning.json", {"methods": kept, **about})
-    return rates, [outcome.error for outcome in outcomes.values() if outcome.error]
+        write_json(out / case.name / "tuning.json", {"methods": kept, "seeds": tuning.seeds})
+    return {key: best_rate(found) for key, found in scores.items() if found}, sentences
+
+
+def best_rate(scores: dict[float, float]) -> float:
+    """The rate with the lowest score; of equals the one nearest to 1."""
+    return min(scores, key=lambda lr: (scores[lr], abs(math.log(lr))))
+
+
+def widened(grid: list[float], best: float) -> list[float]:
+    """The grid and, where its best rate is its first or last, one rate more beyond it."""
+    ratio = grid[1] / grid[0] if len(grid) > 1 else 2.0
+    below = [grid[0] / ratio] if best == grid[0] and grid[0] / ratio > LEAST_RATE else []
+    above = [grid[-1] * ratio] if best == grid[-1] and grid[-1] * ratio < MOST_RATE else []
+    return [*below, *grid, *above]
 
 
 def _scores(outcomes: list[Outcome]) -> dict[float, float]:
-    """Median of the objective at the end for each rate; of a success rate short runs see too little."""
+    """For each rate the median over the seeds of the window median."""
     ends: dict[float, list[float]] = {}
     for outcome in outcomes:
         if outcome.result is not None and outcome.unit.lr is not None:
-            ends.setdefault(outcome.unit.lr, []).append(outcome.result["objective"])
+            trace = read_trace(Folder(outcome.unit.path).trace)
+            end = window_median(trace["queries"], trace["objective"], outcome.unit.case.budget)
+            ends.setdefault(outcome.unit.lr, []).append(end)
     return {lr: statistics.median(values) for lr, values in ends.items()}
 
 
-def tuned_rates(out: Path, case: str) -> dict[str, Any]:
+def window_median(queries: Array, values: Array, at: float) -> float:
+    """The median of the values known over the last tenth of ``at`` queries, or the last value before it."""
+    last = max(1, int(np.searchsorted(queries, at, side="right")))
+    first = min(int(np.searchsorted(queries, WINDOW * at, side="right")), last - 1)
+    return float(np.median(values[first:last]))
+
+
+def tuned_rates(out: Path, case: str) -> dict[str, Rate]:
     """What tuning.json of a case says, by label; empty where nothing was tuned."""
     path = out / case / "tuning.json"
-    return dict(read_json(path)["methods"]) if path.is_file() else {}
+    found = read_json(path)["methods"] if path.is_file() else {}
+    return {label: record(Rate, rate, f"{path}, {label}") for label, rate in found.items()}

@@ -11,6 +11,8 @@ import numpy as np
 
 from zofw.core import Array
 from zofw.extras import extra
+from zofw.lab.spec import Measure
+from zofw.lab.summary import CaseSummary, Summary
 
 __all__ = ["colours", "draw_curves", "draw_images"]
 
@@ -34,11 +36,6 @@ def colours(labels: Sequence[str]) -> dict[str, str]:
     return {label: PALETTE[k % len(PALETTE)] for k, label in enumerate(labels)}
 
 
-def labels_of(summary: dict[str, Any]) -> list[str]:
-    """Labels of every method in any case, in order of the first appearance."""
-    return list(dict.fromkeys(curve["label"] for case in summary["cases"] for curve in case["curves"]))
-
-
 def _pyplot() -> Any:
     matplotlib = extra("matplotlib", "plot")
     matplotlib.use("Agg")
@@ -46,11 +43,13 @@ def _pyplot() -> Any:
     return extra("matplotlib.pyplot", "plot")
 
 
-def draw_curves(summary: dict[str, Any], stem: Path, *, group: str | None = None) -> list[Path]:
-    """Median and quartile band of every method against queries; ``group`` picks the paper's methods alone."""
+def draw_curves(summary: Summary, stem: Path, *, group: str | None = None) -> list[Path]:
+    """Window median and quartile band of every method against queries, the last iterates thin beneath.
+
+    ``group`` picks the paper's methods alone.
+    """
     plt = _pyplot()
-    cases = summary["cases"]
-    labels = labels_of(summary)
+    cases, labels = summary.cases, summary.labels
     palette = colours(labels)
     columns = 1 if len(cases) == 1 else 2
     rows = math.ceil(len(cases) / columns)
@@ -63,28 +62,20 @@ def draw_curves(summary: dict[str, Any], stem: Path, *, group: str | None = None
     )
     shown: dict[str, Any] = {}
     for axis, case in zip(axes.flat, cases, strict=False):
-        for curve in case["curves"]:
-            if group is not None and curve["group"] != group:
+        for curve in case.curves:
+            if group is not None and curve.group != group:
                 continue
-            k = labels.index(curve["label"])
-            style = STYLES[(k // 5) % len(STYLES)]
-            (line,) = axis.plot(
-                case["queries"],
-                curve["median"],
-                color=palette[curve["label"]],
-                linestyle=style,
-                linewidth=1.6,
-            )
-            axis.fill_between(
-                case["queries"],
-                curve["low"],
-                curve["high"],
-                color=palette[curve["label"]],
-                alpha=0.16,
-                linewidth=0,
-            )
-            shown[curve["label"]] = line
-        _dress(axis, case, summary["measure"])
+            style = {
+                "color": palette[curve.label],
+                "linestyle": STYLES[(labels.index(curve.label) // 5) % len(STYLES)],
+            }
+            if curve.window:
+                axis.plot(case.queries, curve.median, linewidth=0.6, alpha=0.6, **style)
+            (line,) = axis.plot(case.queries, curve.window or curve.median, linewidth=1.7, **style)
+            band = curve.window_low or curve.low, curve.window_high or curve.high
+            axis.fill_between(case.queries, *band, color=palette[curve.label], alpha=0.16, linewidth=0)
+            shown[curve.label] = line
+        _dress(axis, case, summary.measure)
     for axis in list(axes.flat)[len(cases) :]:
         axis.remove()
     figure.legend(
@@ -95,22 +86,26 @@ def draw_curves(summary: dict[str, Any], stem: Path, *, group: str | None = None
         frameon=False,
         fontsize=8.5,
     )
-    figure.suptitle(summary["title"], fontsize=12)
+    figure.suptitle(summary.title, fontsize=12)
+    return _saved(figure, stem)
+
+
+def _saved(figure: Any, stem: Path) -> list[Path]:
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
     for path in paths:
         figure.savefig(path, dpi=140, metadata={"Date": None} if path.suffix == ".svg" else None)
-    plt.close(figure)
+    _pyplot().close(figure)
     return paths
 
 
-def _dress(axis: Any, case: dict[str, Any], measure: str) -> None:
+def _dress(axis: Any, case: CaseSummary, measure: Measure) -> None:
     axis.set_xscale("log")
     if measure == "gap":
         axis.set_yscale("log")
     elif measure == "success-rate":
         axis.set_ylim(-0.02, 1.02)
-    axis.set_xlim(float(case["queries"][0]), float(case["queries"][-1]))
-    axis.set_title(f"{case['title']}   (n = {case['n']:,}, d = {case['dim']:,})", fontsize=10)
+    axis.set_xlim(case.queries[0], case.queries[-1])
+    axis.set_title(f"{case.title}   (n = {case.n:,}, d = {case.dim:,})", fontsize=10)
     axis.set_xlabel(QUERIES, fontsize=9)
     axis.set_ylabel(AXES[measure], fontsize=9)
     axis.tick_params(labelsize=8)
@@ -139,8 +134,4 @@ def draw_images(rows: Sequence[tuple[str, Array, Sequence[str]]], stem: Path, ti
             axis.set_yticks([])
         line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=9)
     figure.suptitle(title, fontsize=11)
-    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
-    for path in paths:
-        figure.savefig(path, dpi=140, metadata={"Date": None} if path.suffix == ".svg" else None)
-    plt.close(figure)
-    return paths
+    return _saved(figure, stem)

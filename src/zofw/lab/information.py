@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import json
+import operator
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,30 +19,31 @@ from rich.text import Text
 
 import zofw
 from zofw.data import cache_folder, datasets, fetch, locate, verify
-from zofw.lab.cases import find_object
+from zofw.directions import laws as laws_of_directions
+from zofw.lab.cases import attack, attacks
 from zofw.lab.console import console, plain_table
 from zofw.lab.guard import guarded
-from zofw.lab.store import environment
+from zofw.lab.options import Json
+from zofw.lab.provenance import environment
+from zofw.lab.records import SpecError
+from zofw.problems import problems as registered_problems
 from zofw.sets import check_set
 
 __all__ = ["LOOKING", "shelf"]
 
-Json = Annotated[bool, typer.Option("--json", help="Only JSON on stdout, for programs.")]
 Name = Annotated[str, typer.Argument(help="A name that `zofw datasets list` shows.", show_default=False)]
 shelf = typer.Typer(no_args_is_help=True, help="Data sets: list, fetch, verify.", rich_markup_mode="rich")
 
 EXTRAS = ("typer", "rich", "matplotlib", "pandas", "plotly", "jinja2", "sklearn", "torch", "highspy", "dask")
 
 
-def first_sentence(thing: Any) -> str:
+def first_sentence(thing: object) -> str:
     """The first sentence of a docstring."""
     text = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
     return re.split(r"(?<=\.)\s", text)[0].rstrip(".:")
 
 
-def _listed(
-    registry: Mapping[str, type[Any]], describe: Callable[[type[Any]], dict[str, Any]], as_json: bool
-) -> None:
+def _listed(registry: Mapping[str, Any], describe: Callable[[Any], dict[str, str]], as_json: bool) -> None:
     rows = [{"name": name, **describe(cls)} for name, cls in registry.items()]
     if as_json:
         typer.echo(json.dumps(rows))
@@ -50,7 +54,7 @@ def _listed(
     console().print(table)
 
 
-def _method(cls: type[Any]) -> dict[str, Any]:
+def _method(cls: type[object]) -> dict[str, str]:
     doc = " ".join((inspect.getdoc(cls) or "").split())
     queries = re.search(r"(?:Queries[^:]*: |No queries)(.*?)(?:\. |; one|$)", doc)
     return {
@@ -74,12 +78,28 @@ def sets(as_json: Json = False) -> None:
 
     [dim]Example:[/dim]  zofw sets
     """
+    _listed(zofw.sets(), _made_by, as_json)
 
-    def describe(cls: type[Any]) -> dict[str, Any]:
-        names = list(inspect.signature(cls).parameters)
-        return {"made by": f"{cls.__name__}({', '.join(names)})", "about": first_sentence(cls)}
 
-    _listed(zofw.sets(), describe, as_json)
+def laws(as_json: Json = False) -> None:
+    """The registered laws of directions and their arguments.
+
+    [dim]Example:[/dim]  zofw laws
+    """
+    _listed(laws_of_directions, _made_by, as_json)
+
+
+def problems(as_json: Json = False) -> None:
+    """The problems that a specification can name, and their arguments.
+
+    [dim]Example:[/dim]  zofw problems
+    """
+    _listed({**registered_problems, **dict.fromkeys(attacks, attack)}, _made_by, as_json)
+
+
+def _made_by(made: Any) -> dict[str, str]:
+    names = [name for name in inspect.signature(made).parameters if name != "kind"]
+    return {"made by": f"{made.__name__}({', '.join(names)})", "about": first_sentence(made)}
 
 
 @shelf.command("list")
@@ -172,11 +192,11 @@ def doctor(as_json: Json = False) -> None:
     writable = os.access(kernels if kernels.is_dir() else kernels.parent, os.W_OK)
     folder = os.environ.get("ZOFW_DATA")
     facts: dict[str, Any] = {
-        "python": found["python"],
-        "system": f"{found['system']}, {found['processors']} processors",
-        **{f"package {name}": version for name, version in found["packages"].items()},
+        "python": found.python,
+        "system": f"{found.system}, {found.processors} processors",
+        **{f"package {name}": version for name, version in found.packages.items()},
         "extras missing": ", ".join(name for name in EXTRAS if not _importable(name)) or "none",
-        "threads": found["threads"],
+        "threads": found.threads,
         "compiled kernels": f"{len(compiled)} kept on disk"
         + ("" if writable else "; the folder cannot be written, so each process compiles them again"),
         "ZOFW_DATA": folder or "not set",
@@ -206,7 +226,7 @@ def check_set_(
 
     [dim]Example:[/dim]  zofw check-set mymodule:MySet --dim 20
     """
-    found = find_object(path, os.getcwd())
+    found = _found(path)
     checked = check_set(found() if isinstance(found, type) else found, dim)
     if as_json:
         laws = [{"law": f.law, "ok": f.ok, "why": f.why} for f in checked.findings]
@@ -217,9 +237,27 @@ def check_set_(
         raise typer.Exit(1)
 
 
+def _found(path: str) -> Any:
+    """What ``module:name`` names, as the command line wrote it; looked for in the present folder first."""
+    module, _, name = path.partition(":")
+    if not module or not name:
+        raise SpecError(f"{path!r} should be written module:name.")
+    sys.path.insert(0, os.getcwd())
+    try:
+        return operator.attrgetter(name)(importlib.import_module(module))
+    except ImportError as error:
+        raise SpecError(f"{path!r}: the module {module!r} cannot be imported ({error}).") from error
+    except AttributeError:
+        raise SpecError(f"{path!r}: the module {module!r} has no {name!r}.") from None
+    finally:
+        sys.path.remove(os.getcwd())
+
+
 LOOKING: dict[str, Callable[..., None]] = {
     "methods": methods,
     "sets": sets,
+    "laws": laws,
+    "problems": problems,
     "doctor": doctor,
     "check-set": check_set_,
 }

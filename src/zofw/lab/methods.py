@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from zofw.algorithms import as_algorithm, methods
-from zofw.core import Stencil, Task
+from zofw.algorithms.facts import Facts
+from zofw.core import Task
 from zofw.directions import laws
-from zofw.lab.spec import SCHEDULES, Method, SpecError
+from zofw.lab.records import SpecError
+from zofw.lab.spec import Method
 from zofw.schedules import Constant, Power, Schedule, as_schedule, open_loop
 
 __all__ = ["Tuned", "all_methods", "build", "zeroth_order"]
@@ -21,7 +23,8 @@ __all__ = ["Tuned", "all_methods", "build", "zeroth_order"]
 Names = Mapping[str, Callable[[], float]]
 
 REFERENCE = re.compile(r"=(?:(\d+(?:\.\d+)?(?:e[+-]?\d+)?)([*/]))?([A-Za-z_]\w*)")
-MADE_FOR_L_1 = ("spsa", "zo-psgd", "zo-svrg", "zpdvr")  # their default steps want to be divided by L
+LETTERS = {"S": "batch", "b": "directions", "m": "pairs"}  # of formulas, and the number of a case that each takes
+SCHEDULES: dict[str, Callable[..., Schedule]] = {"constant": Constant, "power": Power, "open-loop": open_loop}
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ def all_methods(given: tuple[Method, ...], others: bool) -> tuple[Method, ...]:
         return given
     taken = {method.name for method in given}
     names = [name for name in (*zeroth_order(), "auto") if name not in taken]
-    return (*given, *(Method(name, name, "others", derived=name != "auto") for name in names))
+    return (*given, *(Method(name, group="others", derived=name != "auto") for name in names))
 
 
 def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:
@@ -69,21 +72,23 @@ def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:
     cls = methods[method.name]
     given = {name: _value(value, names, f"{method.label}: {name}") for name, value in method.settings.items()}
     if method.derived:
-        given = _derived(cls, names) | given
-    make = cls if method.constructor is None else getattr(cls, method.constructor, None)
+        given = _derived(cls.facts, names) | given
+    make = cls if method.constructor is None else vars(cls).get(method.constructor)
     if make is None:
         raise SpecError(f"{method.label}: {method.name} has no constructor {method.constructor!r}.")
+    make = make.__get__(None, cls) if isinstance(make, classmethod) else make
     try:
         inspect.signature(make).bind(**given)
         made = make(**given)
     except TypeError as error:
         raise SpecError(f"{method.label}: the settings of {method.name} do not fit: {error}.") from error
-    unit = _smoothness(names) if method.derived and method.name in MADE_FOR_L_1 else 1.0
-    factor = (1.0 if lr is None else lr) / unit
-    if factor == 1.0 or not hasattr(made, "step_size") or _refers_to_lr(method):
+    power = cls.facts.units.get("step_size", 0) if method.derived else 0
+    factor = (1.0 if lr is None else lr) * _size("L", names) ** power
+    tunable = "step_size" in {field.name for field in dataclasses.fields(made)}
+    if factor == 1.0 or not tunable or re.search(r"=[^,]*\blr\b", repr(method.settings)):
         return made
-    resolved = made.resolve(task)[0] if hasattr(made, "resolve") else made
-    free = dataclasses.replace(made, step_size=Tuned(as_schedule(resolved.step_size), factor, math.inf))
+    published = as_algorithm(made, task)[0].step_size
+    free = dataclasses.replace(made, step_size=Tuned(as_schedule(published), factor))
     try:
         as_algorithm(free, task)
     except ValueError:
@@ -91,44 +96,28 @@ def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:
     return free
 
 
-def _refers_to_lr(method: Method) -> bool:
-    return bool(re.search(r"=[^,]*\blr\b", repr(method.settings)))
+def _derived(facts: Facts, names: Names) -> dict[str, float | int]:
+    """The settings that a method states by the letters S, b and m, or in the unit of f, sized as the case says."""
+    letters = {letter: name for letter, name in facts.letters.items() if letter in LETTERS}
+    sizes = {name: LETTERS[letter] for letter, name in letters.items()}
+    sizes |= {name: "L" for name in facts.units if name == "smoothness"}
+    known = {name: size for name, size in sizes.items() if size != "directions" or size in names}
+    return {name: _whole(_size(size, names)) for name, size in known.items()}
 
 
-def _derived(cls: type[Any], names: Names) -> dict[str, Any]:
-    """Sizes from the case for a method that is compared with its defaults."""
-    defaults = {field.name: field.default for field in dataclasses.fields(cls)}
-    batch = names["batch"]() if "batch" in names else math.ceil(math.sqrt(names["n"]()))
-    chosen: dict[str, Any] = {}
-    if "directions" in defaults and "directions" in names:
-        chosen["directions"] = _whole(names["directions"]())
-    if "batch_size" in defaults and "directions" not in defaults and defaults["batch_size"] == 100:
-        chosen["batch_size"] = _whole(batch * (names["directions"]() if "directions" in names else 1.0))
-    elif "batch_size" in defaults:
-        chosen["batch_size"] = _whole(batch)
-    if "smoothness" in defaults:
-        chosen["smoothness"] = _smoothness(names)
-    return chosen
+def _size(size: str, names: Names) -> float:
+    """A number of the case: a batch of ⌈√n⌉ where it names none, L = 1 where it has none."""
+    if size == "pairs":  # of a component with a direction of its own
+        return _size("batch", names) * (names["directions"]() if "directions" in names else 1.0)
+    if size in names:
+        return names[size]()
+    return math.ceil(math.sqrt(names["n"]())) if size == "batch" else 1.0
 
 
-def _smoothness(names: Names) -> float:
-    return names["L"]() if "L" in names else 1.0
-
-
-def _value(value: Any, names: Names, where: str) -> Any:
+def _value(value: object, names: Names, where: str) -> Any:
     if isinstance(value, dict):
-        return _schedule(value, names, where)
-    if isinstance(value, str) and value.startswith("="):
-        return _referred(value, names, where)
-    if where.endswith(": law"):
-        return laws[value]()
-    if where.endswith(": stencil"):
-        try:
-            return Stencil(value)
-        except ValueError:
-            options = ", ".join(stencil.value for stencil in Stencil)
-            raise SpecError(f"{where} should be one of {options}; got {value!r}.") from None
-    return value
+        return _made(value, names, where)
+    return _referred(value, names, where) if isinstance(value, str) and value.startswith("=") else value
 
 
 def _referred(text: str, names: Names, where: str) -> float | int:
@@ -148,17 +137,21 @@ def _whole(number: float) -> float | int:
     return int(number) if float(number).is_integer() else float(number)
 
 
-def _schedule(table: Mapping[str, Any], names: Names, where: str) -> Schedule:
-    if len(table) != 1 or next(iter(table)) not in SCHEDULES:
-        raise SpecError(f"{where} should be a table with one of {', '.join(SCHEDULES)}; got {dict(table)!r}.")
-    kind, given = next(iter(table.items()))
-    if kind == "constant":
-        return Constant(float(_value(given, names, where)))
-    if not isinstance(given, dict):
-        raise SpecError(f"{where}: {kind} should be a table of its numbers; got {given!r}.")
-    numbers = {name: float(_value(value, names, where)) for name, value in given.items()}
-    make = Power if kind == "power" else open_loop
+def _made(table: Mapping[str, object], names: Names, where: str) -> Any:
+    """A law, {name = …, its arguments}, or a schedule, {its kind = its numbers}."""
+    if "name" in table:
+        make: Callable[..., Any] = laws[str(table["name"])]
+        given: object = {name: value for name, value in table.items() if name != "name"}
+    elif len(table) == 1 and next(iter(table)) in SCHEDULES:
+        ((kind, given),) = table.items()
+        make = SCHEDULES[kind]
+    else:
+        raise SpecError(
+            f"{where} should be a table with a name, or with one of {', '.join(SCHEDULES)}; got {dict(table)!r}."
+        )
     try:
-        return make(**numbers)
+        if isinstance(given, dict):
+            return make(**{name: _value(value, names, where) for name, value in given.items()})
+        return make(_value(given, names, where))
     except TypeError as error:
-        raise SpecError(f"{where}: {kind} does not take these numbers: {error}.") from error
+        raise SpecError(f"{where} does not take these numbers: {error}.") from error

@@ -5,52 +5,75 @@ from __future__ import annotations
 import base64
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from zofw.extras import extra
 from zofw.files import write_whole
 from zofw.lab.claims import by_heading, words
-from zofw.lab.figures import AXES, QUERIES, colours, draw_curves, labels_of
+from zofw.lab.experiment import Stored, source_of
+from zofw.lab.figures import AXES, QUERIES, colours, draw_curves
+from zofw.lab.images import draw_adversarial, reached, stored_images
 from zofw.lab.numbers import number
-from zofw.lab.store import StoreError, read_json, write_json
+from zofw.lab.store import read_json, write_json
+from zofw.lab.summary import CaseSummary, Curve, Summary, compare, described, read_summary, summarise
 
-__all__ = ["read_summary", "write_report", "write_tables"]
+__all__ = ["make_report", "protocol", "render", "write_report", "write_tables"]
 
 TEMPLATE = "report.html.j2"
 DASHES = ("solid", "dash", "dot", "dashdot")
 
+Rows = Sequence[Sequence[object]]
 
-def read_summary(folder: Path) -> dict[str, Any]:
-    """The summary that :func:`write_report` left in a directory."""
-    path = folder / "summary.json"
-    if not path.is_file():
-        raise StoreError(f"{folder} has no summary.json; make it with: zofw report {folder}")
-    return dict(read_json(path))
+
+def make_report(folder: Path) -> dict[str, Path]:
+    """Figures, tables and page for a directory of runs, or again from a summary.json alone."""
+    if (folder / "experiment.json").is_file():
+        stored = Stored.read(folder)
+        experiment = stored.spec
+        if experiment.kind == "curves":
+            summary = summarise(stored, folder)
+            if experiment.measure == "success-rate":
+                draw_adversarial(experiment, folder, folder)
+        elif experiment.kind == "images":
+            source = source_of(experiment)
+            runs = folder.with_name("-".join(filter(None, (source.name, source.profile))))
+            draw_adversarial(source, runs, folder, experiment.count)
+            rows = reached(summarise(Stored.read(runs), runs))
+            summary = replace(described(stored), seeds=source.seeds, tuning=source.tuning, rows=rows)
+        else:
+            summary = replace(described(stored), rows=tuple(read_json(folder / "rows.json")))
+    elif (folder / "summary.json").is_file():
+        summary = read_summary(folder)
+    else:
+        summary = compare([folder])
+    return write_report(summary, folder, images=stored_images(folder))
 
 
 def write_report(
-    summary: dict[str, Any], folder: Path, *, images: dict[str, Path] | None = None
+    summary: Summary, folder: Path, *, images: Mapping[str, Path] | None = None
 ) -> dict[str, Path]:
     """summary.json, figures, tables and report.html in a directory; returns their places by kind."""
-    folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "summary.json", summary)
     summary = read_summary(folder)
     made: dict[str, Path] = {"summary": folder / "summary.json"}
-    if summary["kind"] == "curves":
-        groups = {curve["group"] for case in summary["cases"] for curve in case["curves"]}
+    if summary.kind == "curves":
+        groups = {curve.group for case in summary.cases for curve in case.curves}
         stems: list[tuple[str, str | None, str]] = (
             [("figure", "paper", "-paper")] if groups == {"paper", "others"} else []
         )
         stems.append(("figure-all" if stems else "figure", None, "-all" if stems else ""))
         for kind, group, suffix in stems:
             made[kind], made[f"{kind}-svg"] = draw_curves(
-                summary, folder / f"{summary['name']}{suffix}", group=group
+                summary, folder / f"{summary.name}{suffix}", group=group
             )
     made |= write_tables(summary, folder)
     made["report"] = folder / "report.html"
+    if images:
+        made["images"] = next(iter(images.values()))
     page = render(summary, images or {}).encode()
     write_whole(made["report"], lambda stream: stream.write(page))
     return made
@@ -66,24 +89,30 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "words": words, "by_heading": by_heading}
+    environment.filters |= {
+        "number": number,
+        "words": words,
+        "by_heading": by_heading,
+        "overtaking": overtaking,
+        "lr": rate_of,
+    }
     return environment
 
 
-def render(summary: dict[str, Any], images: dict[str, Path]) -> str:
+def render(summary: Summary, images: Mapping[str, Path]) -> str:
     """The page."""
     markup = extra("markupsafe", "report").Markup
     pictures = {
         caption: f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
         for caption, path in images.items()
     }
-    script = extra("plotly.offline", "report").get_plotlyjs() if summary["cases"] else ""
+    script = extra("plotly.offline", "report").get_plotlyjs() if summary.cases else ""
     page: str = (
         _environment()
         .get_template(TEMPLATE)
         .render(
             s=summary,
-            charts=charts(summary) if summary["kind"] == "curves" else [],
+            charts=charts(summary) if summary.kind == "curves" else [],
             protocol=protocol(summary),
             pictures=pictures,
             plotly=markup(script),
@@ -92,103 +121,143 @@ def render(summary: dict[str, Any], images: dict[str, Path]) -> str:
     return page
 
 
-def _grid(rates: list[float]) -> str:
+def rate_of(curve: Curve) -> str:
+    """A learning rate, with a mark at the edge of what was tried and another where it was tuned on less than the budget."""
+    if curve.rate is None:
+        return "–"
+    return f"{curve.rate.lr:g}" + "*" * curve.rate.at_edge + "†" * (curve.rate.share < 1.0)
+
+
+def marks(summary: Summary) -> str:
+    """What the marks of learning rates mean, where there are any."""
+    rates = [curve.rate for case in summary.cases for curve in case.curves if curve.rate is not None]
+    shares = sorted({f"{100 * rate.share:g} %" for rate in rates if rate.share < 1.0})
+    return " ".join(
+        ["* at the edge of the rates that were tried."] * any(rate.at_edge for rate in rates)
+        + [f"† tuned on {' or '.join(shares)} of the budget."] * bool(shares)
+    )
+
+
+def overtaking(case: CaseSummary, method: str) -> list[list[str]]:
+    """Rows of the table of crossings: from how many queries on a method is ahead of each rival for good."""
+
+    def place(value: float | None) -> str:
+        return "not in this budget" if value is None else "the start" if value == 0 else number(value)
+
+    return [
+        [c.rival, place(c.median), f"{place(c.low)} – {place(c.high)}", f"{c.seeds} of {c.of}"]
+        for c in case.crossings
+        if c.method == method
+    ]
+
+
+OVERTAKING = ["rival", "ahead for good from (median)", "quartiles", "seeds that end ahead"]
+
+
+def _grid(rates: Sequence[float]) -> str:
     return f"{{{', '.join(f'{lr:g}' for lr in rates)}}}"
 
 
-def protocol(summary: dict[str, Any]) -> list[str]:
+def protocol(summary: Summary) -> list[str]:
     """How the numbers were made, in sentences."""
-    if summary["kind"] == "costs":
-        return [
-            "Every method runs its iterations against an oracle that answers noise: the price of a query is known before "
-            "it is answered, so these counts are exact.",
-            f"Counts are at n = {summary['plan']['base_n']:,} and d = {summary['plan']['base_d']:,}; powers of n are fitted over "
-            f"n = {summary['plan']['n']} at that d, powers of d over d = {summary['plan']['d']} at that n, T = "
-            f"{summary['plan']['T']}. The average leaves out the first iteration, which may be a start-up.",
-        ]
-    seeds = summary["seeds"]
+    if summary.costs is not None:
+        return [f"{name} = {value}" for name, value in vars(summary.costs).items() if value] + (
+            [
+                "Every method runs its iterations against an oracle that answers noise: the price of a query is known before "
+                "it is answered, so these counts are exact. Counts are at base_n and base_d; powers of n are fitted over n at "
+                "base_d, powers of d over d at base_n. The average leaves out the first iteration, which may be a start-up."
+            ]
+            if summary.kind == "costs"
+            else []
+        )
+    seeds = summary.seeds
     lines = [
         "One query is one evaluation of one component f_i at one point. Every method asks the same oracle and starts from "
         "the same point; the value there is the beginning of each curve.",
         "The exact objective is computed for diagnosis only: its evaluations are not counted and its time is not measured.",
+        "Thick lines and claims are window medians, the median over the last tenth of the queries; thin lines are last iterates. "
         f"{len(seeds)} seed{'s' * (len(seeds) > 1)} ({', '.join(map(str, seeds))})"
         + (
-            "; lines are medians, bands reach from the lower to the upper quartile."
+            "; lines are medians over them, bands reach from the lower to the upper quartile."
             if len(seeds) > 1
             else "."
         ),
     ]
-    if summary["tuning"] is None:
+    tuning = summary.tuning
+    if not tuning.seeds:
         lines.append("Nothing is tuned: every method takes its published step.")
     else:
-        tuning = summary["tuning"]
         lines.append(
-            "The published step of every method is multiplied by a learning rate from the grid "
-            + _grid(tuning["grid"])
-            + "".join(f", {label}'s from {_grid(own)}" for label, own in tuning.get("own", {}).items())
-            + ", chosen for each method and case by the median objective at the end "
-            f"over the seeds {', '.join(map(str, tuning['seeds']))}, which are not reported, on "
-            f"{100 * tuning['share']:g} % of the budget"
-            + "".join(
-                f", {case['name']} on {100 * case['tune_share']:g} %"
-                for case in summary["cases"]
-                if case["tune_share"]
+            "The published step of every method is multiplied by a learning rate, chosen for each method and case by the "
+            "median over the seeds "
+            f"{', '.join(map(str, tuning.seeds))}, which are not reported, of the window median at "
+            + ("the end of the budget" if tuning.share == 1.0 else f"{100 * tuning.share:g} % of the budget")
+            + f". Rates tried first: {_grid(tuning.grid)}"
+            + "".join(f", {label} {_grid(own)}" for label, own in summary.grids.items())
+            + (
+                "; where the best is the first or the last, the next beyond it is tried too."
+                if tuning.widen
+                else "."
             )
-            + "."
         )
+    lines += [marks(summary)] * bool(marks(summary))
     lines += [
-        f"{case['title']}: f* = {case['optimum']['value']:.10g}, {case['optimum']['label']}."
-        for case in summary["cases"]
-        if case["optimum"] is not None
+        f"{case.title}: f* = {case.optimum.value:.10g}, {case.optimum.label}."
+        for case in summary.cases
+        if case.optimum is not None
     ]
     lines += [
         f"{name} is left out, for {', '.join(files)} is not on this machine."
-        for name, files in summary["absent"].items()
+        for name, files in summary.absent.items()
     ]
     return lines
 
 
-def charts(summary: dict[str, Any]) -> list[dict[str, Any]]:
+def charts(summary: Summary) -> list[dict[str, Any]]:
     """Plotly traces and layout of every case, as plain values; colours of text and grid are the page's."""
-    labels = labels_of(summary)
+    labels = summary.labels
     palette = colours(labels)
     made = []
-    for case in summary["cases"]:
-        traces = [trace for curve in case["curves"] for trace in _traces(case, curve, palette, labels)]
-        y: dict[str, Any] = {"title": {"text": AXES[summary["measure"]]}}
-        if summary["measure"] == "gap":
-            lowest = min(min(curve["median"]) for curve in case["curves"])
-            few = case["start"] < 100 * lowest
+    for case in summary.cases:
+        traces = [trace for curve in case.curves for trace in _traces(case, curve, palette, labels)]
+        y: dict[str, Any] = {"title": {"text": AXES[summary.measure]}}
+        if summary.measure == "gap":
+            few = case.start < 100 * min(min(curve.median) for curve in case.curves)
             y |= {"type": "log", "exponentformat": "power", "dtick": "D2" if few else 1}
-        elif summary["measure"] == "success-rate":
+        elif summary.measure == "success-rate":
             y |= {"range": [-0.02, 1.02]}
         x = {"type": "log", "title": {"text": QUERIES}, "exponentformat": "power", "dtick": 1}
-        made.append({"name": case["name"], "traces": traces, "xaxis": x, "yaxis": y})
+        made.append({"name": case.name, "traces": traces, "xaxis": x, "yaxis": y})
     return made
 
 
 def _traces(
-    case: dict[str, Any], curve: dict[str, Any], palette: dict[str, str], labels: list[str]
+    case: CaseSummary, curve: Curve, palette: Mapping[str, str], labels: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    label, colour = curve["label"], palette[curve["label"]]
-    shared = {"type": "scatter", "mode": "lines", "legendgroup": label, "meta": curve["group"]}
-    if curve["runs"] > 1:
+    colour = palette[curve.label]
+    shared = {"type": "scatter", "mode": "lines", "legendgroup": curve.label, "meta": curve.group}
+    low, middle, high = (
+        (curve.window_low, curve.window, curve.window_high)
+        if curve.window
+        else (curve.low, curve.median, curve.high)
+    )
+    if curve.runs > 1:
         yield {
             **shared,
-            "x": [*case["queries"], *case["queries"][::-1]],
-            "y": [*curve["high"], *curve["low"][::-1]],
+            "x": [*case.queries, *case.queries[::-1]],
+            "y": [*high, *low[::-1]],
             "fill": "toself",
             "fillcolor": f"{colour}26",
             "line": {"width": 0},
             "hoverinfo": "skip",
             "showlegend": False,
         }
-    dash = DASHES[(labels.index(label) // 5) % len(DASHES)]
+    dash = DASHES[(labels.index(curve.label) // 5) % len(DASHES)]
     yield {
         **shared,
-        "x": case["queries"],
-        "y": curve["median"],
-        "name": label,
+        "x": case.queries,
+        "y": middle,
+        "name": curve.label,
         "line": {"color": colour, "width": 2, "dash": dash},
         "hovertemplate": "%{y:.3g} at %{x:.3g}",
     }
@@ -197,60 +266,80 @@ def _traces(
 END = ("queries", "iterations", "lmos", "seconds")
 
 
-def write_tables(summary: dict[str, Any], folder: Path) -> dict[str, Path]:
-    """The end of every curve, the curves themselves, what was tuned and the claims, as CSV."""
-    tables: dict[str, tuple[list[str], list[list[Any]]]] = {}
-    if summary["kind"] != "curves":
-        tables[summary["kind"]] = (list(summary["rows"][0]), [list(row.values()) for row in summary["rows"]])
-    else:
+def write_tables(summary: Summary, folder: Path) -> dict[str, Path]:
+    """The end of every curve, the curves themselves, crossings, what was tuned and the claims, as CSV."""
+    tables: dict[str, tuple[Sequence[str], Rows]] = {}
+    both = [(case, curve) for case in summary.cases for curve in case.curves]
+    if summary.rows:
+        tables[summary.kind] = (list(summary.rows[0]), [list(row.values()) for row in summary.rows])
+    if both:
+        quartiles = ("median", "lower_quartile", "upper_quartile")
+        window = tuple(f"window_{name}" for name in quartiles)
         tables["ends"] = (
-            [
-                "case",
-                "method",
-                "group",
-                "lr",
-                "median",
-                "lower_quartile",
-                "upper_quartile",
-                *END,
-                "status",
-                "settings",
-            ],
-            [_end_row(case, curve) for case in summary["cases"] for curve in case["curves"]],
+            ["case", "method", "group", "lr", *quartiles, *window, *END, "status", "settings"],
+            [_end_row(case, curve) for case, curve in both],
         )
         tables["curves"] = (
-            ["case", "method", "queries", "median", "lower_quartile", "upper_quartile"],
+            ["case", "method", "queries", *quartiles, *window],
             [
-                [case["name"], curve["label"], int(q), *(f"{v:.6g}" for v in values)]
-                for case in summary["cases"]
-                for curve in case["curves"]
+                [case.name, curve.label, int(q), *(f"{v:.6g}" for v in values)]
+                for case, curve in both
                 for q, *values in zip(
-                    case["queries"], curve["median"], curve["low"], curve["high"], strict=True
+                    case.queries, curve.median, curve.low, curve.high,
+                    curve.window or curve.median, curve.window_low or curve.low, curve.window_high or curve.high,
+                    strict=True,
                 )
             ],
-        )
-        if summary["tuning"] is not None:
-            tables["tuning"] = (
-                ["case", "method", "lr", "median_end", "chosen"],
+        )  # fmt: skip
+        tables["crossings"] = (
+            ["case", "method", "rival", *quartiles, "seeds", "of"],
+            [
                 [
-                    [case["name"], curve["label"], lr, score, float(lr) == curve["lr"]]
-                    for case in summary["cases"]
-                    for curve in case["curves"]
-                    if curve["tuning"]
-                    for lr, score in curve["tuning"]["scores"].items()
-                ],
-            )
-    if summary["claims"]:
+                    case.name,
+                    c.method,
+                    c.rival,
+                    *("" if v is None else v for v in (c.median, c.low, c.high)),
+                    c.seeds,
+                    c.of,
+                ]
+                for case in summary.cases
+                for c in case.crossings
+            ],
+        )
+    if summary.tuning.seeds:
+        tables["tuning"] = (
+            ["case", "method", "lr", "median_window", "chosen", "at_edge", "share_of_budget"],
+            [
+                [
+                    case.name,
+                    curve.label,
+                    lr,
+                    score,
+                    float(lr) == curve.rate.lr,
+                    curve.rate.at_edge,
+                    curve.rate.share,
+                ]
+                for case, curve in both
+                if curve.rate is not None
+                for lr, score in curve.rate.scores.items()
+            ],
+        )
+    if summary.claims:
         tables["claims"] = (
             ["claim", "verdict", "case", "case_verdict", "queries", "value", "rival", "rival_value"],
             [
                 [
-                    claim["id"],
-                    claim["verdict"],
-                    *(found[key] for key in ("case", "verdict", "queries", "value", "rival", "rival_value")),
+                    claim.id,
+                    claim.verdict,
+                    f.case,
+                    f.verdict,
+                    f.queries,
+                    f.value.median,
+                    f.rival,
+                    f.rival_value.median,
                 ]
-                for claim in summary["claims"]
-                for found in claim["cases"]
+                for claim in summary.claims
+                for f in claim.cases
             ],
         )
     made = {}
@@ -260,17 +349,15 @@ def write_tables(summary: dict[str, Any], folder: Path) -> dict[str, Path]:
     return made
 
 
-def _end_row(case: dict[str, Any], curve: dict[str, Any]) -> list[Any]:
-    end = curve["end"]
-    values = [f"{end[name]:.6g}" for name in ("median", "low", "high")]
-    counts = [int(end[name]) for name in END[:3]]
-    return [
-        case["name"], curve["label"], curve["group"], curve["lr"] or "", *values, *counts, f"{end['seconds']:.3g}",
-        end["status"], curve["settings"],
-    ]  # fmt: skip
+def _end_row(case: CaseSummary, curve: Curve) -> list[object]:
+    end = curve.end
+    bands = [f"{v:.6g}" for band in (end.last, end.window) for v in (band.median, band.low, band.high)]
+    counts = [int(end.queries), int(end.iterations), int(end.lmos), f"{end.seconds:.3g}"]
+    lr = "" if curve.lr is None else curve.lr
+    return [case.name, curve.label, curve.group, lr, *bands, *counts, end.status, curve.settings]
 
 
-def _csv(head: list[str], rows: list[list[Any]]) -> Callable[[Any], object]:
+def _csv(head: Sequence[str], rows: Rows) -> Callable[[BinaryIO], object]:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)

@@ -8,27 +8,29 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from multiprocessing import get_context, parent_process
+from multiprocessing.queues import Queue
 from pathlib import Path
-from typing import Any
 
 from zofw import kernels
 from zofw.core import Array, EvaluationError, Task
 from zofw.data import DataError
-from zofw.lab.cases import Built, build_case, optimum
+from zofw.lab.cases import NO_CODE, Built, Code, Optimum, build_case, optimum
 from zofw.lab.methods import build
-from zofw.lab.spec import Case, Method, SpecError, fingerprint
+from zofw.lab.provenance import environment
+from zofw.lab.records import Plain, SpecError, plain, record
+from zofw.lab.spec import Case, Measure, Method, fingerprint
 from zofw.lab.store import Folder, StoreError, read_json, write_json, write_trace
+from zofw.problems import mean_value
 from zofw.registry import UnknownName
 from zofw.run import BudgetError, FileError, LockedError, Session, Status, Trace, minimize
 from zofw.run.result import Result
 
-__all__ = ["Outcome", "Progress", "Unit", "execute", "run_all"]
+__all__ = ["Ended", "Outcome", "Progress", "Unit", "Watcher", "execute", "run_all"]
 
 REPAYS_COMPILING = 30_000_000  # queries of all runs; below, plain code is done sooner than the compiler
 TOLD_EVERY = 0.25  # seconds between two messages of a worker
@@ -56,40 +58,37 @@ class Unit:
     method: Method
     lr: float | None
     seed: int
-    measure: str
+    measure: Measure
     diagnose: int
     max_time: float | None = None
-    folder: str = ""
+    code: Code = NO_CODE
 
     @property
     def name(self) -> str:
         rate = "" if self.lr is None else f", lr {self.lr:g}"
         return f"{self.case.name}, {self.method.label}{rate}, seed {self.seed}"
 
-    def document(self) -> dict[str, Any]:
-        """What spec.json says; the fingerprint is of what decides the numbers."""
-        content = dataclasses.asdict(self)
-        del content["path"], content["folder"]
-        decides = {
-            **content,
-            "case": {
-                k: v for k, v in content["case"].items() if k not in ("title", "optional", "tune_share")
-            },
-        }
-        return {**content, "fingerprint": fingerprint(decides), "folder": self.folder}
+    def document(self) -> dict[str, Plain]:
+        """What spec.json says; the fingerprint is of what decides the numbers. A folder of runs names no code."""
+        bare = dataclasses.replace(self, path="", code=NO_CODE)
+        case = dataclasses.replace(self.case, title="", optional=False)
+        method = dataclasses.replace(self.method, group="paper", grid=())
+        decides = [dataclasses.replace(bare, case=case, method=method), self.code.digest]
+        content = plain(bare)
+        assert isinstance(content, dict)
+        del content["path"], content["code"]
+        return {**content, "fingerprint": fingerprint(decides)}
 
     @classmethod
-    def read(cls, path: Path) -> Unit:
+    def read(cls, path: Path, code: Code = NO_CODE) -> Unit:
         """The run that a directory was made for."""
-        content = read_json(path / "spec.json")
+        content = dict(read_json(path / "spec.json"))
+        content.pop("fingerprint", None)
         try:
-            method = {**content["method"], "grid": tuple(content["method"]["grid"])}
-            rest = {
-                name: content[name] for name in ("lr", "seed", "measure", "diagnose", "max_time", "folder")
-            }
-            return cls(str(path), Case(**content["case"]), Method(**method), **rest)
-        except (KeyError, TypeError) as error:
-            raise StoreError(f"{path / 'spec.json'} is not the specification of a run: {error!r}.") from error
+            found = record(cls, {**content, "path": str(path)}, str(path / "spec.json"))
+        except SpecError as error:
+            raise StoreError(f"{path / 'spec.json'} is not the specification of a run: {error}") from error
+        return dataclasses.replace(found, code=code)
 
 
 @dataclass(frozen=True)
@@ -106,53 +105,99 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Ended:
+    """The end of a run in a few numbers: what result.json says."""
+
+    objective: float
+    queries: int
+    lmos: int
+    iterations: int
+    seconds: float
+    status: str
+    message: str
+    settings: str
+    reasons: Mapping[str, str]
+    seed: tuple[int, ...]
+    ledger: Mapping[str, int]
+    n: int
+    dim: int
+    set: str
+    success_rate: float | None = None
+    distortion: float | None = None
+
+    @classmethod
+    def read(cls, folder: Folder) -> Ended:
+        try:
+            return record(cls, read_json(folder.summary), str(folder.summary))
+        except SpecError as error:
+            raise StoreError(str(error)) from error
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """How a run ended: the numbers of result.json, or a sentence about what went wrong."""
+    """How a run ended, or a sentence about what went wrong."""
 
     unit: Unit
-    result: dict[str, Any] | None
+    result: Ended | None
     error: str = ""
 
 
-Tell = Callable[[Progress], None]
+@dataclass(frozen=True)
+class Watcher:
+    """Who is told what happens."""
+
+    stage: Callable[[str, int], None] = lambda words, runs: None
+    progress: Callable[[Progress], None] = lambda progress: None
+    outcome: Callable[[Outcome], None] = lambda outcome: None
 
 
-@lru_cache(maxsize=1)
-def _built(key: str, hold: _Hold) -> Built:
-    return build_case(hold.case, hold.folder)
+_kept: dict[str, Built] = {}  # the last problem that was built, for the next run on it
 
 
-@dataclass(frozen=True, eq=False)
-class _Hold:
-    """A case as an argument of a cached function: equal to every other, so that the key alone decides."""
-
-    case: Case
-    folder: str
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Hold)
+def built(case: Case, code: Code) -> Built:
+    """The problem of a case; that of the run before where it is the same."""
+    key = fingerprint([case.problem, case.data, dict(case.arguments), dict(case.set), code.digest])
+    if key not in _kept:
+        _kept.clear()
+        _kept[key] = build_case(case, code)
+    return _kept[key]
 
 
-def built(case: Case, folder: str) -> Built:
-    """The problem of a case, kept for the next run on it."""
-    data = {
-        name: value
-        for name, value in dataclasses.asdict(case).items()
-        if name not in ("budget", "parameters", "title", "tune_share")
-    }
-    return _built(fingerprint([data, folder]), _Hold(case, folder))
-
-
-def execute(unit: Unit, tell: Tell | None = None) -> dict[str, Any]:
-    """Do one run in its directory, from where it was left; returns what result.json says."""
+def execute(unit: Unit, tell: Callable[[Progress], None] | None = None) -> Outcome:
+    """Do one run in its directory, from where it was left; its mistakes are sentences."""
     folder = Folder(unit.path)
-    folder.claim(unit.document())
-    if folder.finished:
-        return dict(read_json(folder.summary))
-    ready = built(unit.case, unit.folder)
+    try:
+        _claim(folder, unit)
+        if not folder.finished:
+            _run(unit, folder, tell)
+        return Outcome(unit, Ended.read(folder))
+    except MISTAKES as error:
+        return Outcome(unit, None, f"{unit.name}: {_sentence(error)}")
+
+
+def _sentence(error: BaseException) -> str:
+    """The first line of what an error says."""
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
+
+
+def _claim(folder: Folder, unit: Unit) -> None:
+    """Make the directory this run's own, or refuse one that another specification has filled."""
+    document = unit.document()
+    if folder.spec.is_file():
+        found = read_json(folder.spec).get("fingerprint")
+        if found != document["fingerprint"]:
+            raise StoreError(
+                f"{folder.path} holds a run of another specification ({found}, now {document['fingerprint']}). "
+                "Choose another --out, or remove it."
+            )
+        return
+    write_json(folder.environment, environment(unit.method.name))
+    write_json(folder.spec, document)
+
+
+def _run(unit: Unit, folder: Folder, tell: Callable[[Progress], None] | None) -> None:
+    """The run itself, to its result.json."""
+    ready = built(unit.case, unit.code)
     task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=unit.case.budget)
     watch = _Watch(unit, ready, tell)
     try:
@@ -170,17 +215,18 @@ def execute(unit: Unit, tell: Tell | None = None) -> dict[str, Any]:
             resume="auto",
         )
     except BudgetError as error:
-        return _not_begun(unit, ready, folder, str(error))
+        _not_begun(unit, ready, folder, str(error))
+        return
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     watch.annotate(result.trace, result.x)
-    return _finished(unit, ready, folder, result)
+    _finished(unit, ready, folder, result)
 
 
 class _Watch:
     """What goes on the trace beside the objective, and messages about progress."""
 
-    def __init__(self, unit: Unit, ready: Built, tell: Tell | None) -> None:
+    def __init__(self, unit: Unit, ready: Built, tell: Callable[[Progress], None] | None) -> None:
         self.unit, self.ready, self.tell = unit, ready, tell
         self.told = 0.0
 
@@ -199,83 +245,65 @@ class _Watch:
         now = time.monotonic()
         if self.tell is not None and now - self.told > TOLD_EVERY:
             self.told = now
-            self.tell(_progress(self.unit, session))
+            unit, objective = self.unit, session.trace.rows[-1][3]
+            spent = session.nfev, unit.case.budget, session.nit
+            self.tell(Progress(unit.path, unit.name, *spent, objective, session.seconds))
 
 
-def _progress(unit: Unit, session: Session) -> Progress:
-    return Progress(
-        unit.path,
-        unit.name,
-        session.nfev,
-        unit.case.budget,
-        session.nit,
-        session.trace.rows[-1][3],
-        session.seconds,
-    )
-
-
-def _finished(unit: Unit, ready: Built, folder: Folder, result: Result) -> dict[str, Any]:
+def _finished(unit: Unit, ready: Built, folder: Folder, result: Result) -> None:
     result.save(folder.result)
     write_trace(folder.trace, result.trace)
-    summary = {
-        "objective": result.fun,
-        "queries": result.nfev,
-        "lmos": result.nlmo,
-        "iterations": result.nit,
-        "seconds": result.time,
-        "status": result.status.name.lower(),
-        "message": result.message,
-        "settings": result.settings,
-        "reasons": result.reasons,
-        "seed": list(result.seed),
-        "ledger": result.ledger,
-        "n": ready.problem.n,
-        "dim": ready.problem.dim,
-        "set": repr(ready.set),
-    }
-    if unit.measure == "success-rate":
-        summary["success-rate"] = result.trace.infos[-1]["success-rate"]
-        summary["distortion"] = ready.problem.distortion(result.x)
-    write_json(folder.summary, summary)
-    return dict(read_json(folder.summary))
+    attack = unit.measure == "success-rate"
+    ended = Ended(
+        objective=result.fun,
+        queries=result.nfev,
+        lmos=result.nlmo,
+        iterations=result.nit,
+        seconds=result.time,
+        status=result.status.name.lower(),
+        message=result.message,
+        settings=result.settings,
+        reasons=result.reasons,
+        seed=tuple(result.seed),
+        ledger=result.ledger,
+        n=ready.problem.n,
+        dim=ready.problem.dim,
+        set=repr(ready.set),
+        success_rate=result.trace.infos[-1]["success-rate"] if attack else None,
+        distortion=ready.problem.distortion(result.x) if attack else None,
+    )
+    write_json(folder.summary, ended)
 
 
-def _not_begun(unit: Unit, ready: Built, folder: Folder, why: str) -> dict[str, Any]:
+def _not_begun(unit: Unit, ready: Built, folder: Folder, why: str) -> None:
     """The budget does not pay for one iteration: the run is x_0, and the reason is kept."""
     x0 = ready.set.initial_point(ready.problem.dim)
-    trace, info = Trace(), {}
-    if unit.measure == "success-rate":
-        info["success-rate"] = ready.problem.success_rate(x0)
-    value = float(ready.value(x0))
-    trace.append(0, 0, 0, value, 0.0, info)
+    rate = ready.problem.success_rate(x0) if unit.measure == "success-rate" else None
+    value, trace = mean_value(ready.problem, x0), Trace()
+    trace.append(0, 0, 0, value, 0.0, {} if rate is None else {"success-rate": rate})
     write_trace(folder.trace, trace)
-    summary = {
-        "objective": value,
-        **info,
-        **dict.fromkeys(("queries", "lmos", "iterations"), 0),
-        "seconds": 0.0,
-        "status": "not begun",
-        "message": why,
-        "settings": unit.method.name,
-        "reasons": {},
-        "seed": [unit.seed],
-        "ledger": {},
-        "n": ready.problem.n,
-        "dim": ready.problem.dim,
-        "set": repr(ready.set),
-    }
-    write_json(folder.summary, summary)
-    return dict(read_json(folder.summary))
+    ended = Ended(
+        value, 0, 0, 0, 0.0, "not begun", why, unit.method.name, {}, (unit.seed,), {},
+        ready.problem.n, ready.problem.dim, repr(ready.set), rate,
+    )  # fmt: skip
+    write_json(folder.summary, ended)
+
+
+def find_optimum(case: Case, code: Code, path: Path, starts: int) -> Optimum | str:
+    """The reference value of a case, or a sentence."""
+    try:
+        return optimum(case, built(case, code), path, starts)
+    except MISTAKES as error:
+        return f"{case.name}: {error}"
 
 
 # ---------------------------------------------------------------------- many runs
 
-_messages: Any = None
+_messages: list[Queue[Progress]] = []  # of a worker, to whoever started it
 
 
-def _begin(messages: Any) -> None:
-    global _messages
-    _messages = messages
+def _begin(messages: Queue[Progress]) -> None:
+    _messages.append(messages)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     kernels.prepare()
 
@@ -290,33 +318,8 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _send(progress: Progress) -> None:
-    _messages.put(progress)
-
-
-def attempt(unit: Unit, tell: Tell | None = None) -> Outcome:
-    """A run whose mistakes are sentences."""
-    try:
-        return Outcome(unit, execute(unit, tell))
-    except MISTAKES as error:
-        return Outcome(unit, None, f"{unit.name}: {_sentence(error)}")
-
-
-def _sentence(error: BaseException) -> str:
-    """The first line of what an error says."""
-    return next(iter(str(error).splitlines()), "") or type(error).__name__
-
-
-def _attempt_in_worker(unit: Unit) -> Outcome:
-    return attempt(unit, _send)
-
-
-def attempt_optimum(case: Case, folder: str, path: str, starts: int) -> dict[str, Any] | str:
-    """The reference value of a case, or a sentence."""
-    try:
-        return optimum(case, built(case, folder), Path(path), starts)
-    except MISTAKES as error:
-        return f"{case.name}: {error}"
+def _execute_in_worker(unit: Unit) -> Outcome:
+    return execute(unit, _messages[0].put)
 
 
 @contextmanager
@@ -336,13 +339,7 @@ def one_thread(**more: str) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def run_all(
-    units: Sequence[Unit],
-    *,
-    workers: int = 2,
-    tell: Tell | None = None,
-    ended: Callable[[Outcome], None] | None = None,
-) -> list[Outcome]:
+def run_all(units: Sequence[Unit], *, workers: int = 2, watcher: Watcher = Watcher()) -> list[Outcome]:
     """Do many runs; those that are finished already are read, not repeated.
 
     Parameters
@@ -351,36 +348,34 @@ def run_all(
         The runs.
     workers
         Processes, each with one core; 0 runs everything in this process.
-    tell, ended
-        Called in this process with progress and with every outcome.
+    watcher
+        Told in this process of progress and of every outcome.
     """
     outcomes: dict[str, Outcome] = {}
 
     def end(outcome: Outcome) -> None:
         outcomes[outcome.unit.path] = outcome
-        if ended is not None:
-            ended(outcome)
+        watcher.outcome(outcome)
 
     waiting = []
     for unit in units:
         if Folder(unit.path).finished or workers == 0:
-            end(attempt(unit, tell))
+            end(execute(unit, watcher.progress))
         else:
             waiting.append(unit)
     if waiting:
-        plain = {}
+        plain_code = {}
         if kernels.compiled_before() or sum(unit.case.budget for unit in waiting) > REPAYS_COMPILING:
             kernels.prepare()  # compiled here once, read from the disk by the workers
         elif "ZOFW_KERNELS" not in os.environ:
-            plain["ZOFW_KERNELS"] = "numpy"  # the same bits, sooner
+            plain_code["ZOFW_KERNELS"] = "numpy"  # the same bits, sooner
         context = get_context("spawn")
-        with one_thread(**plain):
-            messages = context.Queue()
+        with one_thread(**plain_code):
+            messages: Queue[Progress] = context.Queue()
             pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(messages,))
             try:
-                _collect(
-                    {pool.submit(_attempt_in_worker, unit): unit for unit in waiting}, messages, tell, end
-                )
+                running = {pool.submit(_execute_in_worker, unit): unit for unit in waiting}
+                _collect(running, messages, watcher.progress, end)
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
@@ -389,22 +384,19 @@ def run_all(
 
 
 def _collect(
-    running: dict[Future[Outcome], Unit], messages: Any, tell: Tell | None, end: Callable[[Outcome], None]
+    running: dict[Future[Outcome], Unit],
+    messages: Queue[Progress],
+    tell: Callable[[Progress], None],
+    end: Callable[[Outcome], None],
 ) -> None:
     while running:
         done, _ = wait(running, timeout=TOLD_EVERY, return_when=FIRST_COMPLETED)
         while True:
             try:
-                message = messages.get_nowait()
+                tell(messages.get_nowait())
             except queue.Empty:
                 break
-            if tell is not None:
-                tell(message)
         for future in done:
-            unit = running.pop(future)
-            error = future.exception()
-            end(
-                Outcome(unit, None, f"{unit.name}: {type(error).__name__}: {_sentence(error)}")
-                if error
-                else future.result()
-            )
+            unit, error = running.pop(future), future.exception()
+            words = f"{unit.name}: {type(error).__name__}: {_sentence(error)}" if error else ""
+            end(Outcome(unit, None, words) if error else future.result())

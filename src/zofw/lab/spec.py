@@ -1,11 +1,12 @@
 """Experiments as TOML: read strictly, with a sentence for every mistake.
 
 A specification names cases (a problem, a set, a budget) and methods (a registered name and settings). Every method meets
-every case with every seed. A profile picks budgets, seeds and cases: ``quick`` for a look, ``full`` for the record.
+every case with every seed. A profile picks budgets, seeds and cases: ``quick`` for a look, ``full`` for the record. It names
+no code: problems and sets of one's own come from a file that the command line names, ``--code my.py``.
 
-A setting is a number, a word, a table for a schedule (``{power = {numerator = 2.0, offset = 8.0}}``), or a reference to a
-number of the case: ``"=batch"``, ``"=1/epoch"``, ``"=2*lr"``, where n, dim, budget, lr, L and the case's own parameters are
-known.
+A setting is a number, a word, a table for a schedule (``{power = {numerator = 2.0, offset = 8.0}}``) or for a law with its
+arguments (``{name = "gaussian", lazy = true}``), or a reference to a number of the case: ``"=batch"``, ``"=1/epoch"``,
+``"=2*lr"``, where n, dim, budget, lr, L and the case's own parameters are known.
 """
 
 from __future__ import annotations
@@ -13,21 +14,51 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from zofw.lab.toml import SpecError, Table
+from zofw.lab.records import SpecError, plain, record
 
-__all__ = ["Case", "Claim", "Experiment", "Method", "SpecError", "Tuning", "parse", "read", "revive"]
+__all__ = [
+    "Case",
+    "Claim",
+    "Costs",
+    "Experiment",
+    "Method",
+    "SpecError",
+    "Tuning",
+    "fingerprint",
+    "parse",
+    "read",
+]
 
-KINDS = ("curves", "costs", "images")
-MEASURES = ("gap", "objective", "success-rate")
-GROUPS = ("paper", "others")
-SCHEDULES = ("constant", "power", "open-loop")
+Group = Literal["paper", "others"]
+Kind = Literal["curves", "costs", "complexity", "images"]
+Measure = Literal["gap", "objective", "success-rate"]
+Test = Literal["best", "worst", "beats", "near", "far", "stalls", "reaches", "saves", "ahead"]
+
+OF_A_PROFILE = (
+    "seeds",
+    "diagnose",
+    "max_time",
+    "starts",
+    "others",
+    "costs",
+    "cases",
+    "methods",
+    "tune",
+    "note",
+)
+
+
+def _folder_name(what: str, value: str) -> None:
+    if not value or not all(c.isalnum() or c in "-_.,+*()= " for c in value) or value.startswith("."):
+        raise ValueError(
+            f"{what} names a folder and should be letters, digits, spaces and any of -_.,+*()=; got {value!r}."
+        )
 
 
 @dataclass(frozen=True)
@@ -36,136 +67,256 @@ class Case:
 
     Attributes
     ----------
+    name
+        Of the case, and of its folder.
     problem
-        "logistic", "correntropy", "least-squares", "mnist-attack", "cifar-attack", or a function ``module:name`` that
-        returns a problem.
-    data
-        The data set of the first three.
-    arguments
-        Keywords for the function, or for the attack.
+        A registered problem (``zofw problems``), or a function of the file that ``--code`` names.
     set
-        ``{name = …, …}`` with the arguments of a registered set, or ``{object = "module:name"}``.
+        ``{name = …, …}``: a registered set (``zofw sets``) or a name of the code file, with its arguments.
+    budget
+        Most queries; or a table with a number for every profile.
+    title
+        The name in figures and tables.
+    data
+        The data set of a linear model.
+    arguments
+        Keywords for the problem.
     parameters
         Numbers that settings may refer to.
     optional
         Whether the case is left out where its files are missing.
-    tune_share
-        Share of the budget on which rates are tuned, in place of the experiment's.
     """
 
     name: str
     problem: str
-    set: Mapping[str, Any]
+    set: Mapping[str, object]
     budget: int
     title: str = ""
     data: str | None = None
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, object] = field(default_factory=dict)
     parameters: Mapping[str, float] = field(default_factory=dict)
     optional: bool = False
-    tune_share: float | None = None
+
+    def __post_init__(self) -> None:
+        _folder_name("name", self.name)
+        if self.budget < 1:
+            raise ValueError(f"budget should be at least 1; got {self.budget}.")
+        if not isinstance(self.set.get("name"), str):
+            raise ValueError(f"set should have a name, such as 'l1-ball'; got {dict(self.set)!r}.")
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Exponents of n and d that a paper states, for kind = "costs"; and more iterations for every component."""
+
+    max: tuple[float, ...] = ()
+    average: tuple[float, ...] = ()
+    per_n: float = 0.0
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method under a label; its published step is multiplied by the tuned lr unless a setting refers to ``=lr``."""
+    """A method under a label; its published step is multiplied by the tuned lr unless a setting refers to ``=lr``.
+
+    Attributes
+    ----------
+    name
+        A registered method (``zofw methods``), or "auto".
+    label
+        The name in figures and tables; the method's own by default.
+    group
+        "paper" or "others": the first version of a figure has the first group alone.
+    constructor
+        A classmethod that makes the settings, such as "paper".
+    settings
+        Its keywords.
+    grid
+        Learning rates to begin with, in place of the experiment's.
+    share
+        Share of the budget on which its rate is tuned, in place of the experiment's; pages say so.
+    derived
+        Whether sizes and smoothness are taken from the case, as the method declares.
+    stated
+        Exponents of n and d, for kind = "costs".
+    """
 
     name: str
-    label: str
-    group: str = "paper"
+    label: str = ""
+    group: Group = "paper"
     constructor: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     grid: tuple[float, ...] = ()
-    derived: bool = False  # sizes and smoothness are taken from the case
-    stated: Mapping[str, Any] = field(default_factory=dict)  # exponents of n and d, for kind = "costs"
+    share: float | None = None
+    derived: bool = False
+    stated: Stated = Stated()
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            object.__setattr__(self, "label", self.name)
+        _folder_name("label", self.label)
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """How learning rates are chosen: each of the grid, with seeds of its own, on a share of the budget."""
+    """How learning rates are chosen.
 
-    seeds: tuple[int, ...]
-    grid: tuple[float, ...]
+    Attributes
+    ----------
+    seeds
+        Seeds of its own, which are not reported; none switches tuning off.
+    grid
+        Rates to begin with.
+    share
+        Share of the budget on which rates are tuned; all of it by default.
+    widen
+        Whether a grid whose best rate is at its edge grows beyond it.
+    """
+
+    seeds: tuple[int, ...] = ()
+    grid: tuple[float, ...] = ()
     share: float = 1.0
+    widen: bool = False
+
+    def __post_init__(self) -> None:
+        if self.seeds and not (self.grid and all(lr > 0 for lr in self.grid) and 0 < self.share <= 1):
+            raise ValueError("grid should be positive numbers and share in (0, 1].")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, in our words, with the test that decides it on the stored curves."""
+    """A statement, in our words, with the test that decides it on the stored curves.
+
+    Attributes
+    ----------
+    id, says
+        A name, and the statement.
+    test, method
+        How it is decided, and of which method; see :mod:`zofw.lab.claims`.
+    cases, against
+        Cases (all by default) and rivals (the paper's by default).
+    at
+        Share of the budget at which values are compared.
+    factor, level
+        Numbers of the test.
+    least
+        Cases in which it must hold; all by default.
+    by
+        Who says it, or of whom it is asked.
+    """
 
     id: str
     says: str
-    test: str
+    test: Test
     method: str
     cases: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
-    at: float = 1.0  # share of the budget at which values are compared
+    at: float = 1.0
     factor: float = 1.0
-    level: float = 0.0  # the value to reach
-    least: int | None = None  # cases in which it must hold; all by default
-    by: str = "the paper"  # who says it, or of whom it is asked
+    level: float = 0.0
+    least: int | None = None
+    by: str = "the paper"
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Sizes at which queries are counted, for kind = "costs" and "complexity"."""
+
+    n: tuple[int, ...]
+    d: tuple[int, ...]
+    base_n: int
+    base_d: int
+    iterations: int = 0
+    T: int = 0
+    epsilon: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A specification under one profile."""
+    """A specification under one profile.
+
+    Attributes
+    ----------
+    name, title, about
+        Of folders, of pages, and a paragraph.
+    profile, note
+        The profile, and a sentence about it.
+    kind
+        "curves", "costs" (queries of one iteration), "complexity" (queries to reach ε) or "images".
+    measure
+        "gap", "objective" or "success-rate".
+    seeds
+        Of the reported runs.
+    cases, methods, claims
+        The tables ``[[case]]``, ``[[method]]`` and ``[[claim]]``, any number of each.
+    tuning
+        The table ``[tune]``: how learning rates are chosen.
+    diagnose
+        How often in a decade of queries the exact objective is put on a trace.
+    max_time
+        Seconds of one run.
+    starts
+        First-order starts of the reference value, where the problem is not convex.
+    others
+        Whether every other registered method is run too.
+    costs
+        Sizes, for kind = "costs" and "complexity".
+    source, count
+        The experiment whose runs are shown, and images of a row, for kind = "images".
+    """
 
     name: str
-    profile: str
-    title: str
-    about: str
-    kind: str
-    measure: str
-    seeds: tuple[int, ...]
-    cases: tuple[Case, ...]
-    methods: tuple[Method, ...]
-    tuning: Tuning | None
-    diagnose: int
-    max_time: float
-    starts: int  # of the reference value, where the problem is not convex
-    others: bool
-    claims: tuple[Claim, ...]
-    costs: Mapping[str, Any]
-    source: str = ""  # the experiment whose runs are shown, for kind = "images"
-    count: int = 8  # images of a row
-    folder: str = ""  # of the specification, where ``module:name`` is looked for first
+    profile: str = ""
+    title: str = ""
+    about: str = ""
+    note: str = ""
+    kind: Kind = "curves"
+    measure: Measure = "objective"
+    seeds: tuple[int, ...] = (0,)
+    cases: tuple[Case, ...] = field(default=(), metadata={"key": "case"})
+    methods: tuple[Method, ...] = field(default=(), metadata={"key": "method"})
+    claims: tuple[Claim, ...] = field(default=(), metadata={"key": "claim"})
+    tuning: Tuning = field(default=Tuning(), metadata={"key": "tune"})
+    diagnose: int = 20
+    max_time: float | None = None
+    starts: int = 16
+    others: bool = False
+    costs: Costs | None = None
+    source: str = ""
+    count: int = 8
 
     @property
     def fingerprint(self) -> str:
         """sha256 of everything that decides the numbers; words and claims may change without a new run."""
-        content = dataclasses.asdict(self)
-        for name in ("title", "about", "claims", "folder"):
-            del content[name]
-        return fingerprint(content)
+        return fingerprint(dataclasses.replace(self, title="", about="", note="", claims=()))
 
-    def document(self) -> dict[str, Any]:
-        """As plain values, from which :func:`revive` makes it again."""
-        return dataclasses.asdict(self)
-
-
-def revive(document: Mapping[str, Any]) -> Experiment:
-    """The experiment that :meth:`Experiment.document` wrote."""
-    try:
-        tuning = document["tuning"]
-        made = {
-            **document,
-            "max_time": math.inf if document["max_time"] is None else document["max_time"],
-            "seeds": tuple(document["seeds"]),
-            "cases": tuple(Case(**case) for case in document["cases"]),
-            "methods": tuple(Method(**{**m, "grid": tuple(m["grid"])}) for m in document["methods"]),
-            "tuning": tuning and Tuning(tuple(tuning["seeds"]), tuple(tuning["grid"]), tuning["share"]),
-            "claims": tuple(
-                Claim(**{**claim, "cases": tuple(claim["cases"]), "against": tuple(claim["against"])})
-                for claim in document["claims"]
-            ),
-        }
-        return Experiment(**made)
-    except (KeyError, TypeError) as error:
-        raise SpecError(f"This is not a stored experiment: {error!r}.") from error
+    def __post_init__(self) -> None:
+        _folder_name("name", self.name)
+        if (self.kind == "images") != bool(self.source):
+            raise ValueError(
+                "kind = 'images' goes with source = 'name of an experiment', and nothing else does."
+            )
+        if self.kind in ("costs", "complexity") and self.costs is None:
+            raise ValueError(f"kind = {self.kind!r} needs the table costs.")
+        if self.kind == "curves" and not (self.cases and (self.methods or self.others)):
+            raise ValueError("It needs at least one case and one method.")
+        for what, names in (
+            ("case", [case.name for case in self.cases]),
+            ("method label", [method.label for method in self.methods]),
+        ):
+            twice = [name for k, name in enumerate(names) if name in names[:k]]
+            if twice:
+                raise ValueError(f"There are two entries with the {what} {twice[0]!r}; give each its own.")
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise ValueError(f"seeds should be different whole numbers; got {list(self.seeds)}.")
+        if shared := set(self.seeds) & set(self.tuning.seeds):
+            raise ValueError(
+                f"The seed {min(shared)} is both for tuning and reported. Tune with seeds of their own."
+            )
 
 
-def fingerprint(content: Any) -> str:
-    """sha256 of a plain value, in canonical JSON."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=float).encode()).hexdigest()[:16]
+def fingerprint(content: object) -> str:
+    """sha256 of a plain value or a dataclass, in canonical JSON."""
+    return hashlib.sha256(json.dumps(plain(content), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def read(path: str | Path, profile: str | None = None) -> Experiment:
@@ -188,190 +339,74 @@ def read(path: str | Path, profile: str | None = None) -> Experiment:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"The specification {path} cannot be read: {error}.") from error
-    return parse(text, profile, where=str(path), folder=str(path.parent.resolve()))
+    return parse(text, profile, where=str(path))
 
 
-def parse(text: str, profile: str | None = None, *, where: str = "the text", folder: str = "") -> Experiment:
+def parse(text: str, profile: str | None = None, *, where: str = "the text") -> Experiment:
     """The experiment in a TOML text; see :func:`read`."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{where} is not TOML: {error}.") from error
-    top = Table(content, where)
-    profiles = top.take("profile", dict, {})
-    chosen = _profile(profiles, profile, where)
-    experiment = Experiment(
-        name=top.name("name"),
-        profile=profile or "",
-        title=top.take("title", str, ""),
-        about=top.take("about", str, ""),
-        kind=top.choice("kind", KINDS, "curves"),
-        measure=top.choice("measure", MEASURES, "objective"),
-        seeds=_either(chosen, top, "seeds", (0,)),
-        cases=_cases(top, chosen, profile),
-        methods=_methods(top, chosen),
-        tuning=_tuning(top, chosen),
-        diagnose=_either(chosen, top, "diagnose", 20),
-        max_time=_either(chosen, top, "max_time", math.inf),
-        starts=_either(chosen, top, "starts", 16),
-        others=_either(chosen, top, "others", False),
-        claims=_claims(top),
-        costs=chosen.take("costs", dict, {}),
-        source=top.take("source", str, ""),
-        count=top.take("count", int, 8),
-        folder=folder,
+    for key in ("profile", "case", "method"):
+        kind, word = (dict, "table") if key == "profile" else (list, "list")
+        if not isinstance(content.get(key, kind()), kind):
+            raise SpecError(f"{where}: {key} should be a {word}; got {content[key]!r}.")
+    chosen = _profile(content.pop("profile", {}), profile, where)
+    there = f"{where}, profile {profile}: there is no"
+    cases = _picked(content.get("case", []), chosen.get("cases"), ("name",), f"{there} case")
+    methods = _picked(
+        content.get("method", []), chosen.get("methods"), ("label", "name"), f"{there} method with the label"
     )
-    chosen.done()
-    top.done()
-    _agree(experiment, where)
-    return experiment
+    merged = {
+        **content,
+        **{key: value for key, value in chosen.items() if key not in ("cases", "methods", "tune")},
+        "case": [_budgeted(case, profile, where) for case in cases],
+        "method": methods,
+        "profile": profile or "",
+    }
+    if isinstance(content.get("tune", {}), dict) and isinstance(chosen.get("tune"), dict):
+        merged["tune"] = {**content.get("tune", {}), **chosen["tune"]}
+    return record(Experiment, merged, where)
 
 
-def _profile(profiles: Mapping[str, Any], profile: str | None, where: str) -> Table:
+def _profile(profiles: Mapping[str, object], profile: str | None, where: str) -> dict[str, Any]:
+    """The table of the profile that was asked for; an empty one where there are no profiles."""
     if profile is None and not profiles:
-        return Table({}, where)
-    chosen = None if profile is None else profiles.get(profile)
-    if chosen is None:
-        known = ", ".join(profiles) or "none"
-        raise SpecError(
-            f"{where}: {'no profile' if profile is None else f'the profile {profile!r}'} was asked for; it has {known}."
-        )
+        return {}
+    if profile is None or profile not in profiles:
+        asked = "no profile" if profile is None else f"the profile {profile!r}"
+        raise SpecError(f"{where}: {asked} was asked for; it has {', '.join(profiles) or 'none'}.")
+    chosen = profiles[profile]
     if not isinstance(chosen, dict):
         raise SpecError(f"{where}: profile.{profile} should be a table; got {chosen!r}.")
-    return Table(chosen, f"{where}, profile {profile}")
-
-
-def _either(chosen: Table, top: Table, key: str, default: Any) -> Any:
-    """A value of the profile, else of the whole specification."""
-    source = chosen if key in chosen.content else top
-    chosen.asked.append(key)
-    top.asked.append(key)
-    if isinstance(default, tuple):
-        return source.sequence(key, type(default[0]), default)
-    return source.take(key, type(default), default)
-
-
-def _tuning(top: Table, chosen: Table) -> Tuning | None:
-    given = {**top.take("tune", dict, {}), **chosen.take("tune", dict, {})}
-    table = Table(given, f"{chosen.where}, tune")
-    seeds, grid = table.sequence("seeds", int, ()), table.sequence("grid", float, ())
-    share = table.take("share", float, 1.0)
-    table.done()
-    if not given or not seeds:
-        return None
-    if not grid or not all(lr > 0 for lr in grid) or not 0 < share <= 1:
-        raise SpecError(f"{table.where}: grid should be positive numbers and share in (0, 1].")
-    return Tuning(seeds, grid, share)
-
-
-def _cases(top: Table, chosen: Table, profile: str | None) -> tuple[Case, ...]:
-    tables = top.tables("case")
-    names = [table.name("name") for table in tables]
-    wanted = chosen.sequence("cases", str, names)
-    for name in wanted:
-        if name not in names:
-            raise SpecError(f"{chosen.where}: there is no case {name!r}; there is {', '.join(names)}.")
-    return tuple(_case(table, profile) for table, name in zip(tables, names, strict=True) if name in wanted)
-
-
-def _case(table: Table, profile: str | None) -> Case:
-    given = table.content.get("budget")
-    table.asked.append("budget")
-    if isinstance(given, dict):
-        table = Table({**table.content, "budget": given.get(profile, math.nan)}, table.where)
-        if profile not in given:
-            raise SpecError(f"{table.where}: budget has no entry for the profile {profile!r}.")
-    data = table.take("data", str, "")
-    case = Case(
-        name=table.name("name"),
-        problem=table.take("problem", str),
-        set=table.take("set", dict),
-        budget=table.take("budget", int),
-        title=table.take("title", str, ""),
-        data=data or None,
-        arguments=table.take("arguments", dict, {}),
-        parameters={
-            key: Table({key: value}, f"{table.where}, parameters").take(key, float)
-            for key, value in table.take("parameters", dict, {}).items()
-        },
-        optional=table.take("optional", bool, False),
-        tune_share=table.take("tune_share", float, None),
-    )
-    table.done()
-    if case.budget < 1:
-        raise SpecError(f"{table.where}: budget should be at least 1; got {case.budget}.")
-    if ("name" in case.set) == ("object" in case.set):
-        raise SpecError(
-            f"{table.where}: set should have either a name, such as 'l1-ball', or an object 'module:name'; got {case.set!r}."
-        )
-    return case
-
-
-def _methods(top: Table, chosen: Table) -> tuple[Method, ...]:
-    methods = []
-    for table in top.tables("method"):
-        name = table.name("name")
-        methods.append(
-            Method(
-                name=name,
-                label=table.name("label", name),
-                group=table.choice("group", GROUPS, "paper"),
-                constructor=table.take("constructor", str, "") or None,
-                settings=table.take("settings", dict, {}),
-                grid=table.sequence("grid", float, ()),
-                derived=table.take("derived", bool, False),
-                stated=table.take("stated", dict, {}),
+    for key in chosen:
+        if key not in OF_A_PROFILE:
+            raise SpecError(
+                f"{where}, profile {profile} has the unknown key {key!r}; known are {', '.join(OF_A_PROFILE)}."
             )
-        )
-        table.done()
-    wanted = chosen.sequence("methods", str, [method.label for method in methods])
-    unknown = set(wanted) - {method.label for method in methods}
-    if unknown:
-        raise SpecError(f"{chosen.where}: there is no method with the label {sorted(unknown)[0]!r}.")
-    return tuple(method for method in methods if method.label in wanted)
+    return chosen
 
 
-def _claims(top: Table) -> tuple[Claim, ...]:
-    claims = []
-    for table in top.tables("claim"):
-        claims.append(
-            Claim(
-                id=table.name("id"),
-                says=table.take("says", str),
-                test=table.take("test", str),
-                method=table.take("method", str),
-                cases=table.sequence("cases", str, ()),
-                against=table.sequence("against", str, ()),
-                at=table.take("at", float, 1.0),
-                factor=table.take("factor", float, 1.0),
-                level=table.take("level", float, 0.0),
-                least=table.take("least", int, None),
-                by=table.take("by", str, "the paper"),
-            )
-        )
-        table.done()
-    return tuple(claims)
+def _budgeted(case: object, profile: str | None, where: str) -> object:
+    """A case with the budget of the profile."""
+    if not isinstance(case, dict) or not isinstance(case.get("budget"), dict):
+        return case
+    if profile not in case["budget"]:
+        raise SpecError(f"{where}, {case.get('name')!r}: budget has no entry for the profile {profile!r}.")
+    return {**case, "budget": case["budget"][profile]}
 
 
-def _agree(experiment: Experiment, where: str) -> None:
-    """What no single key can tell."""
-    if (experiment.kind == "images") != bool(experiment.source):
-        raise SpecError(
-            f"{where}: kind = 'images' goes with source = 'name of an experiment', and nothing else does."
-        )
-    if experiment.kind == "curves" and not (experiment.cases and (experiment.methods or experiment.others)):
-        raise SpecError(f"{where} needs at least one case and one method.")
-    for what, names in (
-        ("case", [case.name for case in experiment.cases]),
-        ("method label", [method.label for method in experiment.methods]),
-    ):
-        twice = [name for k, name in enumerate(names) if name in names[:k]]
-        if twice:
-            raise SpecError(f"{where} has two entries with the {what} {twice[0]!r}; give each its own.")
-    if not experiment.seeds or len(set(experiment.seeds)) != len(experiment.seeds):
-        raise SpecError(f"{where}: seeds should be different whole numbers; got {list(experiment.seeds)}.")
-    shared = set(experiment.seeds) & set(experiment.tuning.seeds if experiment.tuning else ())
-    if shared:
-        raise SpecError(
-            f"{where}: the seed {min(shared)} is both for tuning and reported. Tune with seeds of their own."
-        )
+def _picked(tables: list[object], names: object, keys: tuple[str, ...], sentence: str) -> list[object]:
+    """The tables of those names, or all."""
+    if names is None:
+        return tables
+
+    def name(table: object) -> object:
+        return next((table[key] for key in keys if key in table), None) if isinstance(table, dict) else None
+
+    known = [name(table) for table in tables]
+    for wanted in names if isinstance(names, list) else [names]:
+        if wanted not in known:
+            raise SpecError(f"{sentence} {wanted!r}; there is {', '.join(map(str, known))}.")
+    return [table for table in tables if isinstance(names, list) and name(table) in names]

@@ -1,7 +1,7 @@
 """One directory per run: spec, environment, trace, checkpoint, result. Killing loses at most the open iteration.
 
-spec.json         what is run, and its fingerprint
-environment.json  versions, processor, threads
+spec.json         what is run, and its fingerprint; it names no code
+environment.json  versions, processor, threads, the commit and the fingerprint of the method's code
 checkpoint.npz    the session, with the journal of what was answered since, as :mod:`zofw.run.logbook` keeps them
 trace.csv         queries, objective, … along the way
 result.npz        the :class:`zofw.Result`
@@ -12,50 +12,27 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import platform
-import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from zofw.core import Array
 from zofw.files import write_whole
-from zofw.kernels import threads
+from zofw.lab.records import plain
 from zofw.run import Trace
 from zofw.run.trace import COLUMNS
 
-__all__ = ["Folder", "StoreError", "environment", "read_json", "write_json"]
-
-PACKAGES = ("zofw", "numpy", "scipy", "numba", "torch", "scikit-learn", "matplotlib", "plotly")
+__all__ = ["Folder", "StoreError", "read_json", "read_trace", "write_json", "write_trace"]
 
 
 class StoreError(ValueError):
     """A run directory that is not what it should be."""
 
 
-def environment() -> dict[str, Any]:
-    """Versions and machine, without names of users, hosts or folders."""
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return {
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "processors": os.cpu_count(),
-        "threads": threads.count(),
-        "packages": found,
-        "flags": sys.flags.optimize,
-    }
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Plain values to a file, whole or not at all; NaN is written as null."""
-    text = json.dumps(_plain(content), indent=1, allow_nan=False)
+def write_json(path: Path, content: object) -> None:
+    """Plain values and dataclasses to a file, whole or not at all; NaN is written as null."""
+    text = json.dumps(plain(content), indent=1, allow_nan=False)
     write_whole(path, lambda stream: stream.write(f"{text}\n".encode()))
 
 
@@ -64,18 +41,6 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} cannot be read: {error}.") from error
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else None
-    return int(value) if isinstance(value, np.integer) else value
 
 
 class Folder:
@@ -91,20 +56,6 @@ class Folder:
     def finished(self) -> bool:
         return self.summary.is_file()
 
-    def claim(self, document: dict[str, Any]) -> None:
-        """Make the directory this run's own, or refuse one that another specification has filled."""
-        if self.spec.is_file():
-            found = read_json(self.spec).get("fingerprint")
-            if found != document["fingerprint"]:
-                raise StoreError(
-                    f"{self.path} holds a run of another specification ({found}, now {document['fingerprint']}). "
-                    "Choose another --out, or remove it."
-                )
-            return
-        self.path.mkdir(parents=True, exist_ok=True)
-        write_json(self.environment, environment())
-        write_json(self.spec, document)
-
 
 def write_trace(path: Path, trace: Trace) -> None:
     """The trace as CSV, each number with all its digits."""
@@ -119,22 +70,18 @@ def write_trace(path: Path, trace: Trace) -> None:
 
 
 def _number(value: float) -> str:
-    return (
-        ""
-        if np.isnan(value)
-        else str(int(value))
-        if float(value).is_integer() and abs(value) < 1e15
-        else repr(float(value))
-    )
+    if np.isnan(value):
+        return ""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
-def read_trace(path: Path) -> dict[str, list[float]]:
+def read_trace(path: Path) -> dict[str, Array]:
     """Columns of a trace by name."""
     try:
         with path.open(newline="", encoding="utf-8") as stream:
             rows = list(csv.reader(stream))
         return {
-            name: [float(row[k]) if row[k] else float("nan") for row in rows[1:]]
+            name: np.array([float(row[k]) if row[k] else np.nan for row in rows[1:]])
             for k, name in enumerate(rows[0])
         }
     except (OSError, ValueError, IndexError) as error:

@@ -1,85 +1,207 @@
 """Stored runs in a few numbers: median and quartiles over the seeds on one grid of queries, and where each run ended.
 
 A curve is the last value known at a number of queries: until a method has paid for its first iteration it is the value at
-x_0. The x axis counts evaluations of single components.
+x_0. Beside it stands the window median, the median of the values over the last tenth of the queries, which luck with the
+last iterate does not move; claims and crossings are decided on it. The x axis counts evaluations of single components.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zofw.core import Array
-from zofw.lab.claims import judge
-from zofw.lab.experiment import present, tuned_rates
+from zofw.lab.cases import Optimum
+from zofw.lab.claims import Band, Lines, Verdict, judge
+from zofw.lab.experiment import Rate, Stored, present, tuned_rates, window_median
 from zofw.lab.methods import all_methods
-from zofw.lab.runner import Unit
-from zofw.lab.spec import Case, Experiment, Method, SpecError, fingerprint, revive
-from zofw.lab.store import Folder, StoreError, environment, read_json, read_trace
+from zofw.lab.provenance import Environment, environment
+from zofw.lab.records import SpecError, record
+from zofw.lab.runner import Ended, Unit
+from zofw.lab.spec import Case, Costs, Experiment, Group, Kind, Measure, Method, Tuning, fingerprint
+from zofw.lab.store import Folder, StoreError, read_json, read_trace
 
-__all__ = ["compare", "read_experiment", "summarise"]
+__all__ = ["CaseSummary", "Crossing", "Curve", "End", "Summary", "compare", "read_summary", "summarise"]
 
 PER_DECADE = 20
 FLOOR = 1e-12  # smallest gap that is told from 0
 
-Run = tuple[dict[str, Any], Array, Array]  # result.json, queries, values
+
+@dataclass(frozen=True)
+class End:
+    """Where the runs of a method ended: last iterates and window medians; medians of the counts."""
+
+    last: Band
+    window: Band
+    queries: float
+    iterations: float
+    lmos: float
+    seconds: float
+    status: str
+    message: str
+    distortion: float | None = None
 
 
-def read_experiment(out: Path) -> Experiment:
-    """The experiment whose runs a directory holds."""
-    path = out / "experiment.json"
-    if not path.is_file():
-        raise StoreError(
-            f"{out} holds no experiment: there is no experiment.json. Name a directory that zofw run, demo or reproduce made."
+@dataclass(frozen=True)
+class Curve:
+    """A method on a case: median and quartiles over the seeds of the last iterates and of the window medians."""
+
+    label: str
+    method: str
+    group: Group
+    settings: str
+    reasons: Mapping[str, str]
+    runs: int
+    median: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    end: End
+    window: tuple[float, ...] = ()
+    window_low: tuple[float, ...] = ()
+    window_high: tuple[float, ...] = ()
+    rate: Rate | None = None
+
+    @property
+    def lr(self) -> float | None:
+        return None if self.rate is None else self.rate.lr
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """From how many queries on a method is ahead of a rival for good, by window medians: quartiles over the seeds.
+
+    ``seeds`` of ``of`` pairs with the same seed end with the method ahead; where fewer than the quartile needs do, it is
+    None, and 0 where it is ahead from the first point on.
+    """
+
+    method: str
+    rival: str
+    low: float | None
+    median: float | None
+    high: float | None
+    seeds: int
+    of: int
+
+
+@dataclass(frozen=True)
+class CaseSummary:
+    """A case: its curves on one grid of queries, and who overtakes whom."""
+
+    name: str
+    title: str
+    n: int
+    dim: int
+    set: str
+    budget: int
+    optimum: Optimum | None
+    start: float
+    queries: tuple[float, ...]
+    curves: tuple[Curve, ...]
+    crossings: tuple[Crossing, ...] = ()
+
+    def lines(self) -> Lines:
+        """What claims look at."""
+        return Lines(
+            self.name,
+            self.budget,
+            np.array(self.queries),
+            {
+                curve.label: np.array(
+                    [curve.window_low, curve.window, curve.window_high]
+                    if curve.window
+                    else [curve.low, curve.median, curve.high]
+                )
+                for curve in self.curves
+            },
+            frozenset(curve.label for curve in self.curves if curve.group == "paper"),
+            frozenset(curve.label for curve in self.curves if curve.end.iterations == 0),
         )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Everything that figures, tables, claims and the report need."""
+
+    name: str
+    profile: str
+    title: str
+    about: str
+    kind: Kind
+    measure: Measure
+    fingerprint: str
+    seeds: tuple[int, ...]
+    tuning: Tuning
+    environment: Environment
+    note: str = ""
+    grids: Mapping[str, tuple[float, ...]] = field(
+        default_factory=dict
+    )  # first rates of methods with their own
+    absent: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cases: tuple[CaseSummary, ...] = ()
+    claims: tuple[Verdict, ...] = ()
+    costs: Costs | None = None
+    rows: tuple[Mapping[str, str], ...] = ()
+
+    @property
+    def labels(self) -> list[str]:
+        """Labels of every method in any case, in order of the first appearance."""
+        return list(dict.fromkeys(curve.label for case in self.cases for curve in case.curves))
+
+
+def read_summary(folder: Path) -> Summary:
+    """The summary that a report left in a directory."""
+    path = folder / "summary.json"
+    if not path.is_file():
+        raise StoreError(f"{folder} has no summary.json; make it with: zofw report {folder}")
     try:
-        return revive(read_json(path)["spec"])
-    except (KeyError, SpecError) as error:
-        raise StoreError(f"{path} is not a stored experiment: {error}") from error
+        return record(Summary, read_json(path), str(path))
+    except SpecError as error:
+        raise StoreError(str(error)) from error
 
 
-def summarise(experiment: Experiment, out: Path) -> dict[str, Any]:
-    """Everything that figures, tables, claims and the report need, as plain values."""
-    stored = read_json(out / "experiment.json")
-    cases, _ = present(experiment)
+def described(stored: Stored) -> Summary:
+    """The experiment of a directory, without any numbers yet."""
+    spec = stored.spec
+    return Summary(
+        spec.name, spec.profile, spec.title or spec.name, spec.about.strip(), spec.kind, spec.measure,
+        stored.fingerprint, spec.seeds, spec.tuning, stored.environment, spec.note,
+        {method.label: method.grid for method in spec.methods if method.grid}, stored.absent, costs=spec.costs,
+    )  # fmt: skip
+
+
+def summarise(stored: Stored, out: Path) -> Summary:
+    """The curves of an experiment's finished runs."""
+    experiment = stored.spec
     methods = all_methods(experiment.methods, experiment.others)
-    found = [summary for case in cases if (summary := _case(experiment, case, methods, out)) is not None]
+    cases = [_case(experiment, case, methods, out) for case in present(experiment)[0]]
+    found = tuple(case for case in cases if case is not None)
     if not found:
         raise StoreError(f"{out} has no finished run yet. Continue it with: zofw resume {out}")
-    return {
-        "name": experiment.name,
-        "profile": experiment.profile,
-        "title": experiment.title or experiment.name,
-        "about": experiment.about.strip(),
-        "kind": experiment.kind,
-        "measure": experiment.measure,
-        "fingerprint": experiment.fingerprint,
-        "seeds": list(experiment.seeds),
-        "tuning": None
-        if experiment.tuning is None
-        else {
-            "seeds": list(experiment.tuning.seeds),
-            "grid": list(experiment.tuning.grid),
-            "own": {method.label: list(method.grid) for method in experiment.methods if method.grid},
-            "share": experiment.tuning.share,
-        },
-        "environment": stored["environment"],
-        "absent": stored.get("absent", {}),
-        "cases": found,
-        "claims": judge(experiment.claims, found, lower_is_better=experiment.measure != "success-rate"),
-    }
+    lower = experiment.measure != "success-rate"
+    claims = judge(experiment.claims, [case.lines() for case in found], lower_is_better=lower)
+    folders = [Folder(path.parent) for path in sorted(out.glob("*/*/*/result.json"))]
+    made_by = _made_by(stored.environment, [folder.environment for folder in folders])
+    return replace(described(stored), cases=found, claims=claims, environment=made_by)
 
 
-def _case(
-    experiment: Experiment, case: Case, methods: tuple[Method, ...], out: Path
-) -> dict[str, Any] | None:
+def _made_by(environment: Environment, paths: Sequence[Path]) -> Environment:
+    """The environment with the commits and the code that each of the runs names: several of them where they differ."""
+    runs = [record(Environment, read_json(path), str(path)) for path in paths]
+    code: dict[str, set[str]] = {}
+    for run in runs:
+        for name, digest in run.code.items():
+            code.setdefault(name, set()).add(digest)
+    joined = {name: " ".join(sorted(digests)) for name, digests in code.items()}
+    commits = sorted({run.commit or "not known" for run in runs})
+    return replace(environment, commit=" ".join(commits), code=joined)
+
+
+def _case(experiment: Experiment, case: Case, methods: Sequence[Method], out: Path) -> CaseSummary | None:
     groups = {
-        method.label: Group(
+        method.label: Runs(
             method,
             tuple(Folder(out / case.name / method.label / f"seed-{seed}") for seed in experiment.seeds),
         )
@@ -90,59 +212,76 @@ def _case(
 
 
 @dataclass(frozen=True)
-class Group:
+class Runs:
     """Runs of one method that differ in the seed alone."""
 
     method: Method
     folders: tuple[Folder, ...]
 
 
+@dataclass(frozen=True)
+class _Run:
+    ended: Ended
+    queries: Array
+    values: Array
+
+
 def gather(
-    case: Case, groups: dict[str, Group], measure: str, reference: Path, rates: dict[str, Any]
-) -> dict[str, Any] | None:
+    case: Case, groups: Mapping[str, Runs], measure: Measure, reference: Path, rates: Mapping[str, Rate]
+) -> CaseSummary | None:
     """One case: its curves on one grid; None where no run is finished."""
     column = "success-rate" if measure == "success-rate" else "objective"
-    runs: dict[str, list[Run]] = {}
+    runs: dict[str, list[_Run]] = {}
     for label, group in groups.items():
         for folder in group.folders:
             if folder.finished:
                 trace = read_trace(folder.trace)
-                run = read_json(folder.summary), np.array(trace["queries"]), np.array(trace[column])
-                runs.setdefault(label, []).append(run)
+                runs.setdefault(label, []).append(_Run(Ended.read(folder), trace["queries"], trace[column]))
     if not runs:
         return None
     flat = [run for found in runs.values() for run in found]
     optimum = _optimum(reference, flat) if measure == "gap" else None
-    grid = _grid([queries for _, queries, _ in flat], case.budget)
-    first = flat[0]
-    return {
-        "name": case.name,
-        "title": case.title or case.name,
-        "n": first[0]["n"],
-        "dim": first[0]["dim"],
-        "set": first[0]["set"],
-        "budget": case.budget,
-        "tune_share": case.tune_share,
-        "optimum": optimum,
-        "start": _measured(first[2][:1], optimum)[0],
-        "queries": grid,
-        "curves": [
-            _curve(label, groups[label].method, found, grid, optimum, rates.get(label))
-            for label, found in runs.items()
-        ],
+    grid = _grid([run.queries for run in flat], case.budget)
+    tables = {
+        label: np.array([_measured(windows(run.queries, run.values, grid), optimum) for run in found])
+        for label, found in runs.items()
     }
+    first = flat[0]
+    return CaseSummary(
+        case.name,
+        case.title or case.name,
+        first.ended.n,
+        first.ended.dim,
+        first.ended.set,
+        case.budget,
+        optimum,
+        float(_measured(first.values[:1], optimum)[0]),
+        tuple(grid),
+        tuple(
+            _curve(groups[label].method, label, found, grid, optimum, tables[label], rates.get(label))
+            for label, found in runs.items()
+        ),
+        tuple(
+            crossing(
+                label, rival, grid, tables[label], tables[rival], -1.0 if measure == "success-rate" else 1.0
+            )
+            for label in runs
+            for rival in runs
+            if label != rival
+        ),
+    )
 
 
-def compare(folders: Sequence[Path]) -> dict[str, Any]:
+def compare(folders: Sequence[Path]) -> Summary:
     """A summary of every finished run below the given directories, grouped by case and method.
 
     Methods of different directories that share a label are told apart by the name of the directory. Objectives are
     compared, or gaps where each directory has the same reference value for a case.
     """
-    found: dict[str, dict[str, Group]] = {}
+    found: dict[str, dict[str, Runs]] = {}
     cases: dict[str, Case] = {}
     references: dict[str, Path] = {}
-    measures = set()
+    measures, seeds = set[Measure](), set[int]()
     for root in folders:
         specs = [path for path in sorted(root.rglob("spec.json")) if not path.parent.name.startswith("tune-")]
         if not specs:
@@ -150,61 +289,44 @@ def compare(folders: Sequence[Path]) -> dict[str, Any]:
         for path in specs:
             unit, folder = Unit.read(path.parent), Folder(path.parent)
             label = unit.method.label if len(folders) == 1 else f"{unit.method.label} ({root.name})"
-            old = found.setdefault(unit.case.name, {}).get(label, Group(unit.method, ()))
+            old = found.setdefault(unit.case.name, {}).get(label, Runs(unit.method, ()))
             found[unit.case.name][label] = replace(old, folders=(*old.folders, folder))
             before = cases.get(unit.case.name, unit.case)
             cases[unit.case.name] = replace(unit.case, budget=max(unit.case.budget, before.budget))
             measures.add(unit.measure)
+            seeds.add(unit.seed)
             references.setdefault(unit.case.name, path.parent.parent.parent / "reference.json")
     measure = measures.pop() if len(measures) == 1 else "objective"
-    summaries = [
-        summary
-        for name, groups in found.items()
-        if (summary := gather(cases[name], groups, measure, references[name], {})) is not None
-    ]
+    gathered = [gather(cases[name], groups, measure, references[name], {}) for name, groups in found.items()]
+    summaries = tuple(case for case in gathered if case is not None)
     if not summaries:
         raise StoreError(
             f"None of the runs in {', '.join(map(str, folders))} is finished. Continue them with: zofw resume"
         )
-    return {
-        "name": "comparison",
-        "profile": "",
-        "title": "Comparison of " + ", ".join(root.name for root in folders),
-        "about": "",
-        "kind": "curves",
-        "measure": measure,
-        "fingerprint": fingerprint([summary["name"] for summary in summaries]),
-        "seeds": sorted(
-            {Unit.read(f.path).seed for groups in found.values() for g in groups.values() for f in g.folders}
-        ),
-        "tuning": None,
-        "environment": environment(),
-        "absent": {},
-        "cases": summaries,
-        "claims": [],
-    }
+    return Summary(
+        "comparison", "", "Comparison of " + ", ".join(root.name for root in folders), "", "curves", measure,
+        fingerprint([case.name for case in summaries]), tuple(sorted(seeds)), Tuning(), environment(),
+        cases=summaries,
+    )  # fmt: skip
 
 
-def _optimum(path: Path, runs: list[Run]) -> dict[str, Any]:
+def _optimum(path: Path, runs: Sequence[_Run]) -> Optimum:
     """The reference value, or the best value of any run where that is lower and nothing is certified."""
-    best = min(float(np.nanmin(values)) for _, _, values in runs)
+    best = min(float(np.nanmin(run.values)) for run in runs)
     if not path.is_file():
-        return {"value": best, "label": "best value of any run; there is no reference", "certified": False}
-    kept = read_json(path)
-    value, label = kept["value"], kept["label"]
-    if best < value and not kept["certified"]:
-        value, label = (
-            best,
-            f"best value of any run, {kept['value'] - best:.1e} below the reference ({label})",
-        )
-    return {"value": value, "label": label, "certified": kept["certified"]}
+        return Optimum(best, "best value of any run; there is no reference", False)
+    kept = replace(record(Optimum, read_json(path), str(path)), key={})
+    if kept.certified or best >= kept.value:
+        return kept
+    label = f"best value of any run, {kept.value - best:.1e} below the reference ({kept.label})"
+    return replace(kept, value=best, label=label)
 
 
-def _measured(values: Array, optimum: dict[str, Any] | None) -> Array:
-    return values if optimum is None else np.maximum(values - optimum["value"], FLOOR)
+def _measured(values: Array, optimum: Optimum | None) -> Array:
+    return values if optimum is None else np.maximum(values - optimum.value, FLOOR)
 
 
-def _grid(queries: list[NDArray[Any]], budget: int) -> Array:
+def _grid(queries: Sequence[Array], budget: int) -> Array:
     """Log-spaced numbers of queries, from below the first iteration of any run to the budget."""
     first = min((float(q[1]) for q in queries if len(q) > 1), default=float(budget))
     low = max(1.0, min(first / 2, budget / 10))
@@ -217,40 +339,64 @@ def held(queries: Array, values: Array, grid: Array) -> Array:
     return np.asarray(values[np.maximum(np.searchsorted(queries, grid, side="right") - 1, 0)])
 
 
+def windows(queries: Array, values: Array, grid: Array) -> Array:
+    """The window median at each point of the grid."""
+    return np.array([window_median(queries, values, at) for at in grid])
+
+
+def crossing(method: str, rival: str, grid: Array, mine: Array, theirs: Array, sign: float = 1.0) -> Crossing:
+    """Where one method overtakes another for good, seed by seed: rows are seeds, columns points of the grid."""
+    pairs = min(len(mine), len(theirs))
+    ahead = sign * mine[:pairs] < sign * theirs[:pairs]
+    behind = [np.flatnonzero(~row) for row in ahead]
+    last = [-1 if not len(places) else int(places[-1]) for places in behind]
+    at = [0.0 if k < 0 else float(grid[k + 1]) if k + 1 < len(grid) else np.inf for k in last]
+    quartiles = np.quantile(at, [0.25, 0.5, 0.75], method="higher")
+    low, median, high = (None if np.isinf(value) else float(value) for value in quartiles)
+    return Crossing(method, rival, low, median, high, int(np.isfinite(at).sum()), pairs)
+
+
+def _band(values: Sequence[float] | Array) -> Band:
+    return Band(*(float(q) for q in np.quantile(values, [0.25, 0.5, 0.75])))
+
+
 def _curve(
-    label: str,
     method: Method,
-    runs: list[Run],
+    label: str,
+    runs: Sequence[_Run],
     grid: Array,
-    optimum: dict[str, Any] | None,
-    tuned: dict[str, Any] | None,
-) -> dict[str, Any]:
-    table = np.array([_measured(held(queries, values, grid), optimum) for _, queries, values in runs])
-    low, median, high = np.quantile(table, [0.25, 0.5, 0.75], axis=0)
-    ends = [result for result, _, _ in runs]
-
-    def middle(name: str) -> float:
-        return float(np.median([result[name] for result in ends]))
-
-    return {
-        "label": label,
-        "method": method.name,
-        "group": method.group,
-        "settings": ends[0]["settings"],
-        "reasons": ends[0]["reasons"],
-        "runs": len(runs),
-        "lr": None if tuned is None else tuned["lr"],
-        "tuning": tuned,
-        "median": median,
-        "low": low,
-        "high": high,
-        "end": {
-            "median": median[-1],
-            "low": low[-1],
-            "high": high[-1],
-            **{name: middle(name) for name in ("queries", "iterations", "lmos", "seconds")},
-            "status": ends[0]["status"],
-            "message": ends[0]["message"],
-            **({"distortion": middle("distortion")} if all("distortion" in end for end in ends) else {}),
-        },
-    }
+    optimum: Optimum | None,
+    table: Array,
+    rate: Rate | None,
+) -> Curve:
+    last = np.array([_measured(held(run.queries, run.values, grid), optimum) for run in runs])
+    low, median, high = (tuple(line) for line in np.quantile(last, [0.25, 0.5, 0.75], axis=0))
+    window_low, window, window_high = (tuple(line) for line in np.quantile(table, [0.25, 0.5, 0.75], axis=0))
+    ends = [run.ended for run in runs]
+    shifts = [end.distortion for end in ends if end.distortion is not None]
+    return Curve(
+        label=label,
+        method=method.name,
+        group=method.group,
+        settings=ends[0].settings,
+        reasons=ends[0].reasons,
+        runs=len(runs),
+        median=median,
+        low=low,
+        high=high,
+        window=window,
+        window_low=window_low,
+        window_high=window_high,
+        rate=rate,
+        end=End(
+            last=_band(last[:, -1]),
+            window=_band(table[:, -1]),
+            queries=float(np.median([end.queries for end in ends])),
+            iterations=float(np.median([end.iterations for end in ends])),
+            lmos=float(np.median([end.lmos for end in ends])),
+            seconds=float(np.median([end.seconds for end in ends])),
+            status=ends[0].status,
+            message=ends[0].message,
+            distortion=float(np.median(shifts)) if shifts else None,
+        ),
+    )

@@ -9,6 +9,7 @@ from zofw.problems.linear import LinearModel
 from zofw.problems.logistic import Logistic
 from zofw.problems.matrix_completion import MatrixCompletion
 from zofw.problems.quadratic import Quadratic
+from zofw.problems.registry import problems
 from zofw.problems.sharded import Sharded
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "UniversalAttack",
     "evaluate",
     "mean_value",
+    "problems",
 ]

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 from zofw.core import Array
 from zofw.kernels import losses
 from zofw.problems.linear import LinearModel, samples
+from zofw.problems.registry import problems
 
 
+@problems.register("correntropy")
 @final
 class Correntropy(LinearModel):
     r"""Correntropy-induced loss of linear predictions,

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from zofw.core import Array
 from zofw.problems.linear import LinearModel, samples
+from zofw.problems.registry import problems
 
 
 def half_square(t: Array) -> Array:
@@ -17,6 +18,7 @@ def half_square(t: Array) -> Array:
     return t
 
 
+@problems.register("least-squares")
 @final
 class LeastSquares(LinearModel):
     r"""Mean squared residual, :math:`f(x) = \frac1n \sum_i \tfrac12 (z_i^\top x - y_i)^2`; convex.

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 from zofw.core import Array, Indices
 from zofw.problems.least_squares import half_square
 from zofw.problems.linear import LinearModel, samples
+from zofw.problems.registry import problems
 
 
+@problems.register("matrix-completion")
 @final
 class MatrixCompletion(LinearModel):
     r"""Mean squared error on the observed entries of a matrix X, flattened by rows,

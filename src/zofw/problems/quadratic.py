@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.core import Array, Indices
+from zofw.problems.registry import problems
 
 
+@problems.register("quadratic")
 @final
 class Quadratic:
     r"""Quadratics of one shape around many centres,

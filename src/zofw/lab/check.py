@@ -1,0 +1,63 @@
+"""Mistakes of a specification before anything runs: every problem, set and method is made, and its first iteration priced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zofw.core import Task
+from zofw.lab.cases import NO_CODE, Built, Code
+from zofw.lab.experiment import present
+from zofw.lab.methods import all_methods, build
+from zofw.lab.runner import MISTAKES, built
+from zofw.lab.spec import Case, Experiment, Method
+from zofw.run import BudgetError, Session
+
+__all__ = ["Checked", "check_experiment"]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One method on one case: queries of its first iteration, how many such iterations the budget pays at most, or an error."""
+
+    case: str
+    method: str
+    cost: int = 0
+    iterations: int = 0
+    error: str = ""
+
+
+def check_experiment(experiment: Experiment, code: Code = NO_CODE) -> list[Checked]:
+    """Every method on every case whose files are here; nothing is evaluated."""
+    found = []
+    for case in present(experiment)[0]:
+        try:
+            ready = built(case, code)
+        except MISTAKES as error:
+            found.append(Checked(case.name, "", error=str(error)))
+            continue
+        chosen = all_methods(experiment.methods, experiment.others)
+        found += [_check(case, method, ready, experiment) for method in chosen]
+    return found
+
+
+def _check(case: Case, method: Method, ready: Built, experiment: Experiment) -> Checked:
+    lr = (method.grid or experiment.tuning.grid or (None,))[0]
+    try:
+        task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=case.budget)
+        made = build(method, ready.names(case, lr), task, lr)
+        cost = least_budget(made, ready)
+    except MISTAKES as error:
+        return Checked(case.name, method.label, error=f"{case.name}, {method.label}: {error}")
+    return Checked(case.name, method.label, cost, case.budget // max(cost, 1))
+
+
+def least_budget(method: object, ready: Built) -> int:
+    """Queries of a method's first iteration, rehearsed without an evaluation."""
+    session = Session(
+        ready.set, dim=ready.problem.dim, n=ready.problem.n, method=method, budget=1, rng=0, diagnose=0
+    )
+    try:
+        session.ask()
+    except BudgetError as error:
+        return error.least
+    return 1

@@ -1,0 +1,65 @@
+"""Adversarial examples of an attack's runs, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from zofw.core import Array
+from zofw.lab.cases import build_case
+from zofw.lab.experiment import present
+from zofw.lab.figures import draw_images
+from zofw.lab.methods import all_methods
+from zofw.lab.numbers import number
+from zofw.lab.runner import Ended
+from zofw.lab.spec import Experiment
+from zofw.lab.store import Folder
+from zofw.lab.summary import Summary
+from zofw.run.result import Result
+
+__all__ = ["draw_adversarial", "reached", "stored_images"]
+
+
+def stored_images(folder: Path) -> dict[str, Path]:
+    """Pictures of a directory by their captions."""
+    return {
+        f"Adversarial examples: {path.stem.removeprefix('images-')}": path
+        for path in sorted(folder.glob("images-*.png"))
+    }
+
+
+def reached(summary: Summary) -> tuple[dict[str, str], ...]:
+    """What each method reached, as rows of a table."""
+    return tuple(
+        {
+            "case": case.title,
+            "method": curve.label,
+            "success rate": number(curve.end.last.median),
+            "distortion": number(curve.end.distortion),
+            "queries": number(curve.end.queries),
+        }
+        for case in summary.cases
+        for curve in case.curves
+    )
+
+
+def draw_adversarial(experiment: Experiment, runs: Path, out: Path, count: int = 8) -> dict[str, Path]:
+    """Originals and adversarial examples of every method, for the first seed; one picture a case."""
+    for case in present(experiment)[0]:
+        problem = build_case(case).problem
+        chosen = np.linspace(0, problem.n - 1, count).astype(int)
+        rows: list[tuple[str, Array, list[str]]] = [
+            ("original", problem.images[chosen], [f"{label}" for label in problem.labels[chosen]])
+        ]
+        for method in all_methods(experiment.methods, experiment.others):
+            run = Folder(runs / case.name / method.label / f"seed-{experiment.seeds[0]}")
+            if run.finished and run.result.is_file():
+                x = Result.load(run.result).x
+                fooled = problem.margins(x)[chosen] < 0
+                name = f"{method.label}\n{100 * (Ended.read(run).success_rate or 0.0):.1f} % fooled"
+                captions = ["fooled" if yes else "not fooled" for yes in fooled]
+                rows.append((name, problem.adversarial(x)[chosen], captions))
+        if len(rows) > 1:
+            draw_images(rows, out / f"images-{case.name}", case.title or case.name)
+    return stored_images(out)
