@@ -23,7 +23,11 @@ __all__ = ["Tuned", "all_methods", "build", "zeroth_order"]
 Names = Mapping[str, Callable[[], float]]
 
 REFERENCE = re.compile(r"=(?:(\d+(?:\.\d+)?(?:e[+-]?\d+)?)([*/]))?([A-Za-z_]\w*)")
-LETTERS = {"S": "batch", "b": "directions", "m": "pairs"}  # of formulas, and the number of a case that each takes
+LETTERS = {
+    "S": "batch",
+    "b": "directions",
+    "m": "pairs",
+}  # of formulas, and the number of a case that each takes
 SCHEDULES: dict[str, Callable[..., Schedule]] = {"constant": Constant, "power": Power, "open-loop": open_loop}
 
 
