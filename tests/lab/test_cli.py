@@ -18,7 +18,11 @@ from zofw.lab.runner import Outcome, Progress, Unit
 from zofw.lab.spec import read
 from zofw.lab.store import Folder
 
-CODE = lambda folder: folder / "toy_problem.py"  # noqa: E731
+
+def code_in(folder: Path) -> Path:
+    return folder / "toy_problem.py"
+
+
 UNTUNED = SPEC.replace("[tune]", "[ignored]").split("[ignored]")[0] + SPEC[SPEC.index("[[case]]") :]
 
 
@@ -50,7 +54,7 @@ def no_drawing(request, monkeypatch):
 def ran(tmp_path) -> Path:
     """A small experiment that has been run."""
     spec = toy(tmp_path, UNTUNED.replace("[1, 2, 3]", "[1]"))
-    zofw_("run", spec, "--code", CODE(tmp_path), "--out", tmp_path / "out", "--workers", 0)
+    zofw_("run", spec, "--code", code_in(tmp_path), "--out", tmp_path / "out", "--workers", 0)
     return tmp_path / "out"
 
 
@@ -75,7 +79,7 @@ def test_a_module_and_a_script_lead_to_the_same(tmp_path):
 
 def test_run_tells_in_a_pipe_and_ends_in_tables(tmp_path):
     spec = toy(tmp_path, UNTUNED)
-    here = ("--code", CODE(tmp_path), "--out", tmp_path / "out", "--workers", 0)
+    here = ("--code", code_in(tmp_path), "--out", tmp_path / "out", "--workers", 0)
     text = zofw_("run", spec, *here).output
     assert "reported runs: 9" in text and "quadratic, averaged, seed 1: budget" in text
     assert "all coordinates end lowest" in text and "report: " in text
@@ -87,7 +91,7 @@ def test_run_tells_in_a_pipe_and_ends_in_tables(tmp_path):
 
 def test_run_goes_to_runs_by_default(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    zofw_("run", toy(tmp_path, UNTUNED), "--code", CODE(tmp_path), "-w", 0, "-q")
+    zofw_("run", toy(tmp_path, UNTUNED), "--code", code_in(tmp_path), "-w", 0, "-q")
     assert (tmp_path / "runs" / "mine" / "report.html").is_file()
 
 
@@ -95,7 +99,7 @@ def test_what_is_wrong_is_a_sentence_and_an_exit_code(tmp_path):
     found = zofw_("run", tmp_path / "none.toml", code=2)
     assert "cannot be read" in found.stderr and "Traceback" not in found.output
     assert "unknown key" in zofw_("run", toy(tmp_path, SPEC + "\nspeed = 1\n"), code=2).stderr
-    code = ("--code", CODE(tmp_path))
+    code = ("--code", code_in(tmp_path))
     broken = UNTUNED.replace("quadratic_sum", "broken")
     found = zofw_("run", toy(tmp_path, broken), *code, "--out", tmp_path / "o", "-w", 0, code=2)
     assert "no finished run" in found.stderr
@@ -120,8 +124,8 @@ def test_an_interruption_is_said_and_has_its_code(tmp_path, monkeypatch):
 def test_resume_an_experiment_and_a_run(ran):
     run = ran / "quadratic" / "averaged" / "seed-1"
     Folder(run).summary.unlink()
-    assert "no file was given with --code" in zofw_("resume", run, code=1).stderr, "a folder names no code"
-    code = ("--code", CODE(ran.parent))
+    assert "name the --code it was made with" in zofw_("resume", run, code=1).stderr, "a folder names no code"
+    code = ("--code", code_in(ran.parent))
     assert "The next iteration would exceed" in zofw_("resume", run, *code).output
     Folder(run).summary.unlink()
     assert json.loads(zofw_("resume", run, *code, "--json").stdout)["status"] == "budget"
@@ -140,9 +144,30 @@ def test_compare_and_report(ran, tmp_path):
     assert "holds no run" in zofw_("report", tmp_path / "nothing", code=2).stderr
 
 
+def test_a_check_finds_what_is_misspelt_and_what_an_iteration_costs(tmp_path):
+    spec, code = toy(tmp_path, UNTUNED), ("--code", code_in(tmp_path))
+    text = zofw_("run", spec, *code, "--check").output
+    assert "all coordinates" in text and "25 queries" in text and "at most 36" in text
+    assert not (tmp_path / "runs").exists()
+    toy(tmp_path, UNTUNED.replace('"=batch"', '"=bach"').replace('"l1-ball"', '"l1-bal"'))
+    assert "There is no set" in zofw_("run", spec, *code, "--check", code=1).stderr
+    toy(tmp_path, UNTUNED.replace('"=batch"', '"=bach"'))
+    assert "refers to '=bach'" in zofw_("run", spec, *code, "--check", code=1).stderr
+    rows = json.loads(zofw_("run", spec, *code, "--check", "--json", code=1).stdout)
+    assert [row["cost"] for row in rows][1:] == [25, 12]
+
+
+def test_init_writes_a_specification_that_runs(tmp_path):
+    path = tmp_path / "new.toml"
+    zofw_("init", path)
+    assert "zofw run" in path.read_text() and "is there already" in zofw_("init", path, code=2).stderr
+    pytest.importorskip("sklearn")
+    assert "breast-cancer" in zofw_("run", path, "--check").output
+
+
 def test_tune(tmp_path):
     spec = toy(tmp_path)
-    here = ("--code", CODE(tmp_path), "--out", tmp_path / "out", "-w", 0)
+    here = ("--code", code_in(tmp_path), "--out", tmp_path / "out", "-w", 0)
     text = zofw_("tune", spec, *here).output
     assert "learning rates" in text and "all coordinates" in text
     rows = json.loads(zofw_("tune", spec, *here, "--json").stdout)
@@ -158,7 +183,7 @@ def test_reproduce_and_publish(tmp_path, monkeypatch):
     (tmp_path / "experiments").mkdir()
     toy(tmp_path / "experiments", UNTUNED + "\n[profile.quick]\nseeds = [1]\n")
     monkeypatch.setattr(cli, "EXPERIMENTS", ("mine",))
-    code = ("--code", CODE(tmp_path / "experiments"))
+    code = ("--code", code_in(tmp_path / "experiments"))
     zofw_("reproduce", "all", *code, "-w", 0, "--publish", tmp_path / "docs")
     assert (tmp_path / "runs" / "mine-quick" / "report.html").is_file()
     page = tmp_path / "docs" / "mine-quick.md"
@@ -173,7 +198,10 @@ def test_looking_around(monkeypatch, tmp_path):
     assert {row["name"] for row in json.loads(zofw_("methods", "--json").stdout)} == set(zofw.methods())
     text = zofw_("methods").output
     assert "n(d + 1) an iteration" in text and "none: first order" in text
-    assert "L1Ball(radius" in zofw_("sets").output
+    assert "L1Ball(radius" in zofw_("sets").output and "Gaussian(lazy" in zofw_("laws").output
+    assert {"logistic", "quadratic", "mnist-attack"} <= {
+        r["name"] for r in json.loads(zofw_("problems", "--json").stdout)
+    }
     assert "threads" in zofw_("doctor").output
     assert json.loads(zofw_("doctor", "--json").stdout)["package numpy"]
 

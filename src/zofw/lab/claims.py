@@ -12,6 +12,8 @@ the paper's by default). Values are window medians where the curves have them: t
               rates, the difference)
     reaches   the method's value is at most ``level`` (at least, for success rates)
     saves     the method needs ``factor`` times fewer queries to get where the best of ``against`` ends
+    falls     over the last half decade of queries the value falls with a power of them that lies within ``factor`` times
+              of ``level``
     ahead     at every number of queries the method is at least as good as each of ``against``
 
 A case is undecided where the quartile bands of the two curves that decide it overlap; of ``ahead``, where some median is
@@ -127,6 +129,8 @@ class _Judge:
         mine = self.point(claim.method, at)
         if claim.test == "stalls":
             return self.stalls(at, mine)
+        if claim.test == "falls":
+            return self.falls(at)
         if claim.test == "reaches":
             goal = self.sign * claim.level
             verdict = HOLDS if mine.median <= goal else FAILS
@@ -174,6 +178,18 @@ class _Judge:
         verdict = HOLDS if times >= self.claim.factor else FAILS
         found = self.found(verdict, here, self.point(self.claim.method, here), rival, theirs)
         return Finding(found.case, verdict, found.queries, found.value, rival, found.rival_value, times, end)
+
+    def falls(self, at: int) -> Finding:
+        """The slope of logarithms of the median and of the quartiles."""
+        span = slice(self.case.place(self.case.queries[at] / 10**0.5), at + 1)
+        queries, lines = np.log(self.case.queries[span]), np.log(self.case.curves[self.claim.method][:, span])
+        low, median, high = sorted(-float(np.polyfit(queries, line, 1)[0]) for line in lines)
+        level = self.claim.level
+        verdict = HOLDS if level / self.claim.factor <= median <= level * self.claim.factor else FAILS
+        power, said = Band(low, median, high), Band(level, level, level)
+        return Finding(
+            self.case.name, verdict, float(self.case.queries[at]), power, "the power predicted", said
+        )
 
     def stalls(self, at: int, now: Band) -> Finding:
         then = self.point(self.claim.method, self.case.place(self.case.queries[at] / 10)).median

@@ -27,7 +27,7 @@ from zofw.lab.guard import guarded
 from zofw.lab.information import LOOKING, shelf
 from zofw.lab.numbers import number
 from zofw.lab.options import CodeFile, Json, Only, Out, Profile, Quiet, Spec, Workers
-from zofw.lab.publish import publish, published, rewrite
+from zofw.lab.publish import publish, published, repeat, rewrite
 from zofw.lab.records import Plain, SpecError, plain
 from zofw.lab.report import make_report, write_report
 from zofw.lab.runner import Unit, execute
@@ -254,14 +254,22 @@ def published_pages(
     folder: Annotated[Path, typer.Argument(help="Where the published pages are.")] = Path(
         "docs/reproduction"
     ),
+    again: Annotated[
+        bool,
+        typer.Option("--repeat", help="Repeat the first iterations of runs whose method's code has changed."),
+    ] = False,
+    code: CodeFile = None,
 ) -> None:
     """Write the published pages again, with what has changed since their runs: specification, code of methods.
 
-    [dim]Example:[/dim]  zofw published docs/reproduction
+    [dim]Example:[/dim]  zofw published docs/reproduction --repeat
     """
+    sentences: list[str] = []
     for target in published(folder):
+        sentences += repeat(target, _code(code)) if again else []
         rewrite(target)
         console().print(f"{target.with_suffix('.md')}", soft_wrap=True)
+    _end(sentences)
 
 
 @app.command()

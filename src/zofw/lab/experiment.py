@@ -178,6 +178,7 @@ def tune(
         return {}, []
     cases, _ = present(experiment, only)
     methods = [m for m in all_methods(experiment.methods, experiment.others) if m.name != "auto"]
+    shares = {m.label: tuning.shares.get(m.label, tuning.share) for m in methods}
     grids = {(case.name, m.label): sorted(m.grid or tuning.grid) for case, m in product(cases, methods)}
     scores: dict[tuple[str, str], dict[float, float]] = {key: {} for key in grids}
     sentences: list[str] = []
@@ -186,7 +187,7 @@ def tune(
         units = [
             Unit(
                 str(out / case.name / method.label / f"tune-{lr:g}-{seed}"),
-                replace(case, budget=max(1, int(case.budget * (method.share or tuning.share)))),
+                replace(case, budget=max(1, int(case.budget * shares[method.label]))),
                 method, lr, seed, experiment.measure, experiment.diagnose, experiment.max_time, code,
             )
             for case, method in product(cases, methods)
@@ -204,7 +205,6 @@ def tune(
             found |= _scores([o for o in outcomes if (o.unit.case.name, o.unit.method.label) == key])
             if tuning.widen and found:
                 grids[key] = widened(grids[key], best_rate(found))
-    shares = {method.label: method.share or tuning.share for method in methods}
     for case in cases:
         kept = {
             label: Rate(

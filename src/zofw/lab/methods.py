@@ -12,6 +12,7 @@ from typing import Any
 
 from zofw.algorithms import as_algorithm, methods
 from zofw.algorithms.facts import Facts
+from zofw.algorithms.settings import spelled_out
 from zofw.core import Task
 from zofw.directions import laws
 from zofw.lab.records import SpecError
@@ -83,8 +84,8 @@ def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:
     make = make.__get__(None, cls) if isinstance(make, classmethod) else make
     try:
         inspect.signature(make).bind(**given)
-        made = make(**given)
-    except TypeError as error:
+        made = spelled_out(make(**given))
+    except (TypeError, ValueError) as error:
         raise SpecError(f"{method.label}: the settings of {method.name} do not fit: {error}.") from error
     power = cls.facts.units.get("step_size", 0) if method.derived else 0
     factor = (1.0 if lr is None else lr) * _size("L", names) ** power
@@ -156,6 +157,8 @@ def _made(table: Mapping[str, object], names: Names, where: str) -> Any:
     try:
         if isinstance(given, dict):
             return make(**{name: _value(value, names, where) for name, value in given.items()})
-        return make(_value(given, names, where))
+        if make is not Constant:
+            raise SpecError(f"{where} should be a table of its numbers; got {given!r}.")
+        return Constant(float(_value(given, names, where)))
     except TypeError as error:
         raise SpecError(f"{where} does not take these numbers: {error}.") from error

@@ -43,6 +43,9 @@ class Environment:
     flags: int = 0
     commit: str = ""
     code: Mapping[str, str] = field(default_factory=dict)
+    repeated: str = (
+        ""  # the commit with which the first iterations were found to be the same, after the code had changed
+    )
 
 
 def environment(*names: str) -> Environment:

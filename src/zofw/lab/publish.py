@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from zofw.core import Task
+from zofw.lab.cases import NO_CODE, Code
 from zofw.lab.claims import by_heading, figures_of
 from zofw.lab.experiment import find_experiment, identity
+from zofw.lab.methods import build
 from zofw.lab.numbers import number
-from zofw.lab.provenance import code_of
+from zofw.lab.provenance import code_of, environment
 from zofw.lab.records import Plain, SpecError, plain
 from zofw.lab.report import OVERTAKING, overtaking, protocol, rate_of
-from zofw.lab.spec import read
+from zofw.lab.runner import built
+from zofw.lab.spec import Experiment, read
 from zofw.lab.store import write_json
 from zofw.lab.summary import CaseSummary, Curve, Summary, read_summary
+from zofw.run import Session, minimize
 
-__all__ = ["page", "publish", "published", "rewrite", "standing"]
+__all__ = ["page", "publish", "published", "repeat", "rewrite", "standing"]
 
 KEPT = ("*.png", "*.csv")
 DIGITS = 6
@@ -66,7 +74,7 @@ def standing(summary: Summary) -> list[str]:
         sentences.append(
             f"The specification has changed since: it is `{now}` now, and these runs are not of it."
         )
-    changed = [curve for curve, code in summary.environment.code.items() if code != code_of(curve)]
+    changed = [method for method, code in summary.environment.code.items() if code != code_of(method)]
     if not summary.environment.code:
         sentences.append(
             "These runs are older than the fingerprints of code, so which code made them is not known."
@@ -76,6 +84,58 @@ def standing(summary: Summary) -> list[str]:
             f"The code of {', '.join(sorted(changed))} has changed since, in more than comments."
         )
     return sentences
+
+
+def repeat(target: Path, code: Code = NO_CODE) -> list[str]:
+    """Repeat the first iterations of published runs whose method's code has changed; sentences about what differs.
+
+    Where all openings of a method are the same to the digits that are published, its new code is put down as theirs.
+    """
+    summary = read_summary(target)
+    experiment = read(find_experiment(summary.name), summary.profile or None)
+    changed = [name for name, digest in summary.environment.code.items() if digest != code_of(name)]
+    differ: dict[str, str] = {}
+    both = [(case, curve) for case in summary.cases for curve in case.curves]
+    for case, curve in both:
+        if curve.method in changed and not _opens_alike(experiment, case.name, curve, code):
+            differ[curve.method] = (
+                f"{target.name}: {curve.label} on {case.name} begins otherwise than published."
+            )
+    same = {name: code_of(name) for name in changed if name not in differ}
+    if same:
+        digests = {**summary.environment.code, **same}
+        made_by = replace(summary.environment, code=digests, repeated=environment().commit)
+        write_json(target / "summary.json", replace(summary, environment=made_by))
+    return list(differ.values())
+
+
+def _opens_alike(experiment: Experiment, name: str, curve: Curve, code: Code) -> bool:
+    (case,) = (case for case in experiment.cases if case.name == name)
+    (method,) = (method for method in experiment.methods if method.label == curve.label)
+    ready = built(case, code)
+    task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=case.budget)
+    last = curve.opening[-1][0] if curve.opening else 0.0
+
+    def enough(session: Session) -> None:
+        if session.nfev > last:
+            raise StopIteration
+
+    if not last:
+        return True  # the budget did not pay for an iteration
+    result = minimize(
+        ready.problem,
+        ready.set,
+        method=build(method, ready.names(case, curve.lr), task, curve.lr),
+        budget=case.budget,
+        rng=experiment.seeds[0],
+        diagnose=experiment.diagnose,
+        progress=False,
+        observers=[enough],
+    )
+    found = np.column_stack([result.trace.queries, result.trace.objective])[: len(curve.opening)]
+    return found.shape == np.shape(curve.opening) and np.allclose(
+        found, curve.opening, rtol=10.0 ** (1 - DIGITS)
+    )
 
 
 def page(summary: Summary, target: Path) -> str:
@@ -93,11 +153,13 @@ def page(summary: Summary, target: Path) -> str:
         lines += _case(summary, case)
     lines += ["## Protocol", "", *(f"- {line}" for line in protocol(summary)), ""]
     packages = ", ".join(f"{name} {version}" for name, version in summary.environment.packages.items())
+    repeated = summary.environment.repeated
     code = ", ".join(f"{name} `{digest}`" for name, digest in summary.environment.code.items())
     lines += [
         f"Specification `{summary.fingerprint}` (experiments/{summary.name}.toml, profile {summary.profile}); commit "
-        f"{summary.environment.commit or 'not known'}; code of the methods: {code or 'not known'}. "
-        f"Python {summary.environment.python}, {packages}. Made by "
+        f"{summary.environment.commit or 'not known'}; code of the methods: {code or 'not known'}"
+        + (f", their first iterations repeated with commit {repeated}. " if repeated else ". ")
+        + f"Python {summary.environment.python}, {packages}. Made by "
         f"`zofw reproduce {summary.name} --profile {summary.profile} --publish docs/reproduction`.",
         "",
     ]

@@ -188,7 +188,7 @@ def _claim(folder: Folder, unit: Unit) -> None:
         if found != document["fingerprint"]:
             raise StoreError(
                 f"{folder.path} holds a run of another specification ({found}, now {document['fingerprint']}). "
-                "Choose another --out, or remove it."
+                "Choose another --out, name the --code it was made with, or remove it."
             )
         return
     write_json(folder.environment, environment(unit.method.name))

@@ -38,7 +38,7 @@ __all__ = [
 Group = Literal["paper", "others"]
 Kind = Literal["curves", "costs", "complexity", "images"]
 Measure = Literal["gap", "objective", "success-rate"]
-Test = Literal["best", "worst", "beats", "near", "far", "stalls", "reaches", "saves", "ahead"]
+Test = Literal["best", "worst", "beats", "near", "far", "stalls", "reaches", "saves", "falls", "ahead"]
 
 OF_A_PROFILE = (
     "seeds",
@@ -132,8 +132,6 @@ class Method:
         Its keywords.
     grid
         Learning rates to begin with, in place of the experiment's.
-    share
-        Share of the budget on which its rate is tuned, in place of the experiment's; pages say so.
     derived
         Whether sizes and smoothness are taken from the case, as the method declares.
     stated
@@ -146,7 +144,6 @@ class Method:
     constructor: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     grid: tuple[float, ...] = ()
-    share: float | None = None
     derived: bool = False
     stated: Stated = Stated()
 
@@ -168,6 +165,8 @@ class Tuning:
         Rates to begin with.
     share
         Share of the budget on which rates are tuned; all of it by default.
+    shares
+        Labels of methods whose rate is tuned on less than that, and on how much; pages say so.
     widen
         Whether a grid whose best rate is at its edge grows beyond it.
     """
@@ -175,10 +174,15 @@ class Tuning:
     seeds: tuple[int, ...] = ()
     grid: tuple[float, ...] = ()
     share: float = 1.0
+    shares: Mapping[str, float] = field(default_factory=dict)
     widen: bool = False
 
     def __post_init__(self) -> None:
-        if self.seeds and not (self.grid and all(lr > 0 for lr in self.grid) and 0 < self.share <= 1):
+        if self.seeds and not (
+            self.grid
+            and all(lr > 0 for lr in self.grid)
+            and all(0 < share <= 1 for share in (self.share, *self.shares.values()))
+        ):
             raise ValueError("grid should be positive numbers and share in (0, 1].")
 
 
@@ -275,7 +279,7 @@ class Experiment:
     cases: tuple[Case, ...] = field(default=(), metadata={"key": "case"})
     methods: tuple[Method, ...] = field(default=(), metadata={"key": "method"})
     claims: tuple[Claim, ...] = field(default=(), metadata={"key": "claim"})
-    tuning: Tuning = field(default=Tuning(), metadata={"key": "tune"})
+    tuning: Tuning = field(default_factory=Tuning, metadata={"key": "tune"})
     diagnose: int = 20
     max_time: float | None = None
     starts: int = 16

@@ -27,6 +27,7 @@ from zofw.lab.store import Folder, StoreError, read_json, read_trace
 __all__ = ["CaseSummary", "Crossing", "Curve", "End", "Summary", "compare", "read_summary", "summarise"]
 
 PER_DECADE = 20
+OPENING = 6  # rows of a trace that are published, to be repeated with later code
 FLOOR = 1e-12  # smallest gap that is told from 0
 
 
@@ -63,6 +64,7 @@ class Curve:
     window_low: tuple[float, ...] = ()
     window_high: tuple[float, ...] = ()
     rate: Rate | None = None
+    opening: tuple[tuple[float, ...], ...] = ()  # the first rows, queries and objective, of the first seed
 
     @property
     def lr(self) -> float | None:
@@ -224,6 +226,7 @@ class _Run:
     ended: Ended
     queries: Array
     values: Array
+    objective: Array
 
 
 def gather(
@@ -236,7 +239,8 @@ def gather(
         for folder in group.folders:
             if folder.finished:
                 trace = read_trace(folder.trace)
-                runs.setdefault(label, []).append(_Run(Ended.read(folder), trace["queries"], trace[column]))
+                run = _Run(Ended.read(folder), trace["queries"], trace[column], trace["objective"])
+                runs.setdefault(label, []).append(run)
     if not runs:
         return None
     flat = [run for found in runs.values() for run in found]
@@ -388,6 +392,7 @@ def _curve(
         window_low=window_low,
         window_high=window_high,
         rate=rate,
+        opening=tuple(zip(runs[0].queries[:OPENING], runs[0].objective[:OPENING], strict=True)),
         end=End(
             last=_band(last[:, -1]),
             window=_band(table[:, -1]),
