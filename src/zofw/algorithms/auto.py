@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from zofw.algorithms.explore_correct import ExploreCorrect
+from zofw.algorithms.interpolation import Interpolation
 from zofw.core import Task
+
+MOST_DIMENSIONS = 100  # beyond, a quadratic model costs more time than a query is worth
 
 
 def choose(task: Task) -> tuple[Any, str]:
     """A method for the task and the reason for it."""
+    if task.n == 1 and task.dim <= MOST_DIMENSIONS and task.remaining >= 2 * (task.dim + 1):
+        return Interpolation(), (
+            f"interpolation: with one function and d = {task.dim} ≤ {MOST_DIMENSIONS} a quadratic through old values makes "
+            "every one of them count, and has nothing to tune"
+        )
     return ExploreCorrect(), (
         "explore-correct: it splits its queries between finding atoms and correcting on them by what each promises, "
         "and has nothing to tune"

@@ -8,6 +8,7 @@ from zofw.algorithms.frank_wolfe import FrankWolfe as FrankWolfe
 from zofw.algorithms.fw_black import FWBlack as FWBlack
 from zofw.algorithms.fzcgs import FZCGS as FZCGS
 from zofw.algorithms.fzfw import FZFW as FZFW
+from zofw.algorithms.interpolation import Interpolation as Interpolation
 from zofw.algorithms.jaguar import JAGUAR as JAGUAR
 from zofw.algorithms.jaguar import StochasticJAGUAR as StochasticJAGUAR
 from zofw.algorithms.sahu_kar import SahuKar as SahuKar

@@ -86,3 +86,9 @@ class Box(Vertices):
     def clip(self, x: ArrayLike) -> Array:
         """The projection, which is exact."""
         return self.project(finite(self, x))
+
+    def facets(self, dim: int) -> tuple[Array, Array]:
+        """A, b with A x ≤ b: the 2d bounds."""
+        self.check_dim(dim)
+        right = np.concatenate([np.broadcast_to(self.upper, dim), -np.broadcast_to(self.lower, dim)])
+        return np.concatenate([np.eye(dim), -np.eye(dim)]), right

@@ -186,3 +186,9 @@ class CappedSimplex(Vertices):
         lower, upper = self._bounds(x.size)
         near = x if self.contains(x) else self.project(x)
         return settle(near, self.total, upper, lower)
+
+    def facets(self, dim: int) -> tuple[Array, Array]:
+        """A, b with A x ≤ b: the 2d bounds that with the sum make the set."""
+        self.check_dim(dim)
+        lower, upper = self._bounds(dim)
+        return np.concatenate([np.eye(dim), -np.eye(dim)]), np.concatenate([upper, -lower])

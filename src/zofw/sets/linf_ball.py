@@ -53,3 +53,8 @@ class LinfBall(Ball):
     def clip(self, x: ArrayLike) -> Array:
         """The projection, which is exact."""
         return self.project(finite(self, x)).reshape(np.shape(x))
+
+    def facets(self, dim: int) -> tuple[Array, Array]:
+        """A, b with A x ≤ b: the 2d bounds."""
+        self.check_dim(dim)
+        return np.concatenate([np.eye(dim), -np.eye(dim)]), np.full(2 * dim, self.radius)

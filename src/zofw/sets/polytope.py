@@ -314,3 +314,12 @@ class Polytope(Vertices):
         v = np.asarray(v, dtype=np.float64)
         along: Array = self._frame.T @ (self._frame @ v)
         return v - along
+
+    def facets(self, dim: int) -> tuple[Array, Array]:
+        """A, b with A x ≤ b: the inequalities and the finite bounds."""
+        self.check_dim(dim)
+        eye, (lower, upper) = np.eye(dim), self.bounds.T
+        low, high = np.isfinite(lower), np.isfinite(upper)
+        return np.concatenate([self.A_ub, eye[high], -eye[low]]), np.concatenate(
+            [self.b_ub, upper[high], -lower[low]]
+        )

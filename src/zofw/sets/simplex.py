@@ -78,3 +78,8 @@ class Simplex(Vertices):
         """No entry below 0 or above a, and a sum within one rounding of a."""
         x = finite(self, x)
         return settle(x if self.contains(x) else self.project(x), self.total, self.total)
+
+    def facets(self, dim: int) -> tuple[Array, Array]:
+        """A, b with A x ≤ b: the d inequalities that with the sum make the simplex."""
+        self.check_dim(dim)
+        return -np.eye(dim), np.zeros(dim)

@@ -1,0 +1,157 @@
+r"""Interpolation: one function over any convex set, every value kept.
+
+    r + 1 points, then one at a time; the model is the quadratic through up to 250 of them whose Hessian changes least
+    repeat
+        MODEL       s = argmin of the model over X within Δ, which asks nothing; a value there; Δ and ρ by its ratio;
+                    a far point is replaced where its Lagrange polynomial is large; else ρ/10        (:mod:`.trust_region`)
+        BUNDLE      where |H| grows like 1/Δ, the mark of a kink, a proximal bundle of differences    (:mod:`.kinks`)
+        REGRESSION  where a value asked for twice differs, a fit to many values around the estimate (:mod:`.regression`)
+    MODEL and BUNDLE take turns by the decrease that each has brought per value
+
+Every point that it asks for is a member of the set. With n > 1 a value is that of the whole sum, n queries.
+
+References
+----------
+M. J. D. Powell, The NEWUOA software for unconstrained optimization without derivatives, in Large-Scale Nonlinear Optimization, 2006.
+T. M. Ragonneau, Z. Zhang, COBYQA, in Model-based derivative-free optimization methods and software, 2022.
+A. R. Conn, K. Scheinberg, L. N. Vicente, Introduction to Derivative-Free Optimization, SIAM, 2009.
+K. C. Kiwiel, Proximity control in bundle methods for convex nondifferentiable minimization, Math. Program. 46, 1990.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from zofw.algorithms.facts import Facts
+from zofw.algorithms.interpolation import kinks, regression, trust_region
+from zofw.algorithms.interpolation.frame import Frame
+from zofw.algorithms.interpolation.state import Action, State
+from zofw.algorithms.registry import methods
+from zofw.core import Answer, Array, Ending, Info, OutOfBudget, Purpose, Query, Step, Task
+
+FIRST_SWEEPS = 40  # of the bundle
+SWEEPS = 10
+LAST_SWEEPS = 3  # of a bundle that is opened because the model has ended
+SMOOTH_END = 1e-7  # of the diameter: a model that ends quietly at a larger radius has no kink
+STOCHASTIC = 1e-12  # of the value: two values at one point differ by more than rounding
+CERTAIN = 1e-6  # of the first decrease: a Frank-Wolfe gap that counts as zero
+
+
+@methods.register("interpolation")
+@dataclass(frozen=True)
+class Interpolation:
+    """Settings of the interpolation method: there is nothing to tune.
+
+    Queries: n for the first value, n·r for the first points, then n an iteration (n(r + 1) for a sweep of the bundle), r ≤ d
+    the dimension of the set. LMO calls: none where the set lists its facets or is a Euclidean ball.
+    """
+
+    name: ClassVar[str] = "interpolation"
+    facts: ClassVar[Facts] = Facts(
+        use="the default for one function, d up to 100",
+        queries="n if t == 0 else adaptive",
+        lmo=("0", "inf"),
+        vectors="N + r",
+        answers=("default",),
+    )
+
+    def init(self, task: Task, x0: Array) -> State:
+        frame = Frame.of(task, x0)
+        r = frame.rank
+        return State(
+            0, x0, x0, frame.basis, np.zeros((1, r)), np.zeros(1), np.zeros(1, dtype=np.int64),
+            np.zeros(r), np.zeros((r, r)), np.zeros((0, r)), np.zeros((0, 2)), stint=10**9,
+        )  # fmt: skip
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        frame, paid = Frame(task, state.origin, state.basis), len(state.values)
+        if state.t == 0:
+            value = float((yield Query(state.x, task.all)).values[0, 0])
+            return replace(state, t=1, values=np.array([value])), Info()
+        if state.regime in ("certificate", "done"):
+            state, info = yield from self._certify(task, frame, state)
+            return replace(state, t=state.t + 1), info
+        if state.regime == "regression":
+            state = yield from regression.advance(task, frame, state, rng)
+            return replace(state, t=state.t + 1), Info(numbers={"radius": state.delta, "noise": state.noise})
+        if state.t == 1:
+            state = yield from trust_region.design(task, frame, state)
+        elif np.isnan(state.noise) and state.rho < trust_region.FIRST_RADIUS * state.size:
+            state = yield from self._repeat(task, frame, state)
+        elif state.regime == "model":
+            state = yield from trust_region.advance(task, frame, state)
+        else:
+            state = yield from kinks.advance(task, frame, state)
+        state = self._turn(frame, replace(state, stint=state.stint - (len(state.values) - paid)))
+        x = state.x if state.regime == "regression" else frame.member(state.z)
+        numbers = {"radius": state.delta, "points": float(len(state.chosen))}
+        return replace(state, t=state.t + 1, x=x), Info(numbers=numbers)
+
+    def _repeat(self, task: Task, frame: Frame, state: State) -> Action:
+        """The best point once more: do values repeat?"""
+        value = float((yield Query(frame.member(state.z), task.all)).values[0, 0])
+        noise = abs(value - state.value)
+        if noise <= STOCHASTIC * max(abs(value), abs(state.value)):
+            return replace(state, noise=0.0)
+        state = replace(state, noise=noise, regime="regression")
+        return regression.estimate(frame, state, state.z)
+
+    @staticmethod
+    def _turn(frame: Frame, state: State) -> State:
+        """Which regime is next, once a stint has ended."""
+        r, paid, value = frame.rank, len(state.values), state.value
+        if state.regime == "model" and state.bundle is None and trust_region.kink(state):
+            return replace(state, regime="bundle", stint=FIRST_SWEEPS * (r + 1), mark=(paid, value))
+        if state.stint > 0 or state.regime not in ("model", "bundle"):
+            return state
+        model, bundle = state.rates
+        rate = (state.mark[1] - value) / max(paid - state.mark[0], 1)
+        if state.regime == "model":
+            model = (
+                0.0 if state.bundle is None or state.rho <= trust_region.LEAST_RADIUS * state.size else rate
+            )
+            if (
+                state.bundle is None
+                and state.quiet == trust_region.QUIET
+                and state.rho > SMOOTH_END * state.size
+            ):
+                return replace(state, regime="done")
+        else:
+            bundle = rate
+        state = replace(state, rates=(model, bundle), mark=(paid, value))
+        if max(model, bundle) <= 0:
+            return replace(state, regime="done")
+        if bundle >= model:
+            sweeps = LAST_SWEEPS if np.isinf(bundle) else SWEEPS
+            return replace(state, regime="bundle", stint=sweeps * (r + 1))
+        near = np.arange(max(paid - r - 1, 0), paid)
+        radius = max(state.bundle.step if state.bundle else 0.0, 1e-6 * state.size)
+        state = replace(state, regime="model", stint=4 * r, quiet=0, delta=radius, rho=radius, H=0 * state.H)
+        return trust_region.fit(replace(state, chosen=np.union1d(near, [state.best])))
+
+    @staticmethod
+    def _certify(task: Task, frame: Frame, state: State) -> Generator[Query, Answer, tuple[State, Info]]:
+        """The Frank-Wolfe gap at x by a sweep, and a bound of it that holds if f curves at most twice as the model does."""
+        z, value = state.z, state.value
+        curvature = 2 * float(np.linalg.norm(state.H, 2))
+        rounding = 4 * np.finfo(float).eps * max(abs(value), 1e-3 * state.won)
+        h = min(max(np.sqrt(rounding / max(curvature, 1e-300)), 1e-10 * state.size), 1e-4 * state.size)
+        if task.remaining < task.n * frame.rank:
+            raise OutOfBudget
+        state, _, g = yield from kinks.sweep(task, frame, state, z, h, value, Purpose.CERTIFICATE)
+        gap = max(float(g @ (z - frame.lmo(g))), 0.0)
+        bound = gap + state.size * np.sqrt(frame.rank) * (0.5 * h * curvature + rounding / h)
+        ending = None
+        if bound <= CERTAIN * max(abs(value), state.won):
+            found = f"The Frank-Wolfe gap is at most {bound:.1e}: differences at x, and the curvature of the model."
+            ending = Ending(True, found)
+        elif state.regime == "done":
+            ending = Ending(
+                False, f"Neither the model nor the bundle finds a decrease; the gap may be {bound:.1e}."
+            )
+        numbers = {"radius": state.delta, "points": float(len(state.chosen))}
+        return replace(state, regime="model"), Info(gap=gap, bound=bound, ending=ending, numbers=numbers)

@@ -1,0 +1,32 @@
+"""What SciPy computes for the method; it is imported when first needed, for ``import zofw`` should not wait for it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zofw.core import Array
+
+Factors = tuple[Array, NDArray[np.int32], bool]
+
+
+def nonnegative(E: Array, f: Array) -> Array:
+    """argmin ‖Eu − f‖ over u ≥ 0."""
+    from scipy.optimize import nnls
+
+    return np.asarray(nnls(E, f, maxiter=50 * (E.shape[1] + 10))[0])
+
+
+def factorise(K: Array) -> Factors:
+    """LU factors, and whether they are singular."""
+    from scipy.linalg import lapack
+
+    factors, pivots, zero = lapack.dgetrf(K)
+    return factors, pivots, zero > 0
+
+
+def solve(factors: Factors, right: Array) -> Array:
+    """K⁻¹ right."""
+    from scipy.linalg import lapack
+
+    return np.asarray(lapack.dgetrs(factors[0], factors[1], right)[0])

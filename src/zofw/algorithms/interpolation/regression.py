@@ -1,0 +1,86 @@
+r"""Noisy values: a regression around the estimated minimiser, sampled where curvature shows above the noise.
+
+    repeat  fit c, g, H to the values of the nearest points, H shrunk towards 0 by the noise
+            x = argmin of the quadratic over X, not farther than the points reach
+            ask at x + Δ, ½ ΔᵀHΔ about κσ, in the direction that is known least
+
+With N values at that distance the gap left is about rσ/N, far below the noise of one value; points nearer to x would drown in it,
+points farther away would see what no quadratic is.
+
+References
+----------
+G. E. P. Box, K. B. Wilson, On the experimental attainment of optimum conditions, J. Roy. Statist. Soc. B 13, 1951.
+A. R. Conn, K. Scheinberg, L. N. Vicente, Introduction to Derivative-Free Optimization, chapters 4 and 9, SIAM, 2009.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from zofw.algorithms.interpolation.frame import Frame
+from zofw.algorithms.interpolation.model import System
+from zofw.algorithms.interpolation.state import Action, State, ask
+from zofw.algorithms.interpolation.subproblem import nearest, trust_region_step
+from zofw.core import Array, Task
+
+SHOWN = 6.0  # times the noise: the rise of the model at the points that are asked for
+REACH = 8.0  # times that rise: points that rise more are left out of the fit
+MOST_POINTS = 250
+
+
+def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
+    """One value more, and the estimate of the minimiser that follows from all."""
+    r = frame.rank
+    z = frame.inward(state.x)
+    curvature, V = np.linalg.eigh(state.H)
+    typical = max(float(np.median(np.abs(curvature))), 1e-300)
+    u = rng.standard_normal(r)
+    u /= np.linalg.norm(u)
+    shape = np.maximum(np.abs(curvature), 0.01 * typical)
+    step = V @ (u / np.sqrt(shape)) * np.sqrt(2 * SHOWN * state.noise)
+    length = float(np.linalg.norm(step))
+    step *= min(1.0, 0.25 * state.size / length)
+    state = yield from ask(task, frame, state, _inside(frame, z, z + step)[None, :])
+    return estimate(frame, state, z)
+
+
+def estimate(frame: Frame, state: State, z: Array) -> State:
+    """The quadratic of the values around z, and its minimiser over the set."""
+    r = frame.rank
+    away = state.points - z
+    rise = np.abs(0.5 * np.einsum("ij,ij->i", away @ state.H, away)) + 1e-12 * (away**2).sum(axis=1)
+    order = np.argsort(rise, kind="stable")
+    enough = min(len(order), (r + 1) * (r + 2) // 2 + r)
+    count = max(enough, int(np.count_nonzero(rise <= REACH * SHOWN * state.noise)))
+    chosen = order[: min(count, MOST_POINTS)]
+    Y, f = state.points[chosen], state.values[chosen]
+    reach = max(float(np.median(np.linalg.norm(Y - z, axis=1))), 1e-9 * state.size)
+    entries = max(float(np.mean((reach**2 * state.H) ** 2)), 1e-300)
+    nu = state.noise**2 / entries
+    system = System.of(Y, z, reach, nu)
+    c, g, H = system.fit(f, np.zeros_like(state.H))
+    away = Y - z
+    residual = f - c - away @ g - 0.5 * np.einsum("ij,ij->i", away @ H, away)
+    free = max(len(f) - r - 1 - min(len(f) // 3, r * (r + 1) // 2), 1)
+    noise = float(np.sqrt(np.sum(residual**2) / free)) if len(f) > 2 * r + 2 else state.noise
+    found = trust_region_step(frame, z, g, H, 1.5 * reach, state.atoms)
+    x = frame.member(z + found.s)
+    atoms = found.atoms[: 3 * (r + 1)] if len(found.atoms) else state.atoms
+    return replace(
+        state,
+        chosen=chosen,
+        x=x,
+        g=g + H @ found.s,
+        H=H,
+        atoms=atoms,
+        noise=max(noise, 0.3 * state.noise),
+        delta=reach,
+    )
+
+
+def _inside(frame: Frame, z: Array, y: Array) -> Array:
+    """y, or the nearest member."""
+
+    return y if frame.sure_to_contain(y) else nearest(frame, z, y)

@@ -1,0 +1,81 @@
+"""What the method carries from one iteration to the next, and how values come into it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from zofw.algorithms.interpolation.bundle import Bundle
+from zofw.algorithms.interpolation.frame import Frame
+from zofw.core import Answer, Array, Indices, OutOfBudget, Purpose, Query, Task
+
+Action = Generator[Query, Answer, "State"]
+SAME = 1e-6  # of ρ: points nearer than this are one
+
+
+@dataclass(frozen=True)
+class State:
+    """Every point and value so far, the points that the model goes through, the model, the radii."""
+
+    t: int
+    x: Array
+    origin: Array
+    basis: Array | None  # of the affine hull; None: the whole space
+    points: Array  # (N, r), in the coordinates of the hull
+    values: Array  # (N,)
+    chosen: Indices  # the points that the model goes through
+    g: Array  # of the model, at the best point
+    H: Array
+    atoms: Array  # (k, r): those of the last steps
+    history: Array  # (k, 2): Δ and |H| of every fit
+    best: int = 0
+    size: float = 0.0  # the diameter of the set
+    delta: float = 0.0  # the trust radius
+    rho: float = 0.0  # its lower bound, which only falls
+    quiet: int = 0  # times in a row that the model saw no decrease that values could show
+    regime: str = "model"  # or bundle, regression, certificate, done
+    bundle: Bundle | None = None
+    stint: int = 0  # values left before the regimes are compared
+    mark: tuple[int, float] = (0, 0.0)  # values paid and best value when the stint began
+    rates: tuple[float, float] = (np.inf, np.inf)  # decrease per value of the last stint: model, bundle
+    noise: float = np.nan  # of a value, once one was asked for twice
+
+    @property
+    def z(self) -> Array:
+        """The best point, in the coordinates of the hull."""
+        return np.asarray(self.points[self.best])
+
+    @property
+    def value(self) -> float:
+        """The least value."""
+        return float(self.values[self.best])
+
+    @property
+    def won(self) -> float:
+        """The decrease since the first points."""
+        return float(self.values[: len(self.g) + 1].max()) - self.value
+
+
+def ask(task: Task, frame: Frame, state: State, Z: Array, purpose: Purpose = Purpose.ESTIMATE) -> Action:
+    """The values at members with coordinates Z, (k, r), put with those that are known."""
+    X = np.array([frame.member(z) for z in Z])
+    query = Query(X, task.all, purpose=purpose)
+    if query.cost > task.remaining:
+        raise OutOfBudget
+    values = np.concatenate([state.values, (yield query).values[:, 0]])
+    best = int(np.argmin(values))
+    return replace(
+        state,
+        points=np.vstack([state.points, frame.inward(X)]),
+        values=values,
+        best=best if values[best] < state.value else state.best,
+    )
+
+
+def asked(state: State, z: Array) -> int | None:
+    """The index of this point, if it was asked for already."""
+    distances = np.abs(state.points - z).max(axis=1)
+    i = int(np.argmin(distances))
+    return i if distances[i] <= SAME * state.rho else None

@@ -1,0 +1,151 @@
+"""The regime of the model: step, replace a point, fit, and improve the geometry when that is what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from zofw.algorithms.interpolation.design import first_points
+from zofw.algorithms.interpolation.frame import Frame
+from zofw.algorithms.interpolation.model import System
+from zofw.algorithms.interpolation.state import Action, State, ask, asked
+from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
+from zofw.core import Array, Task
+
+FIRST_RADIUS = 0.15  # of the diameter
+LEAST_RADIUS = 1e-12
+MOST_POINTS = 250
+FAR = 20.0  # times Δ: beyond, a point leaves the model before another joins
+POOL = 3  # atoms kept for each dimension
+UNSEEN = 2e-16  # of the value: a decrease that no value shows
+WORTHLESS = 1e-15  # of what was won so far
+QUIET = 3
+DROP = 10.0
+
+
+def design(task: Task, frame: Frame, state: State) -> Action:
+    """A point along every direction of the hull, as many as the budget allows, and the linear model through them."""
+    size = frame.size
+    delta = FIRST_RADIUS * size
+    state = replace(state, delta=delta, rho=delta, size=size)
+    edges = first_points(frame, state.z, delta)
+    edges = edges[: int(min(len(edges), task.remaining // task.n))]
+    if not len(edges):
+        return replace(state, regime="done")
+    state = yield from ask(task, frame, state, edges)
+    return fit(replace(state, chosen=np.arange(len(state.points))))
+
+
+def advance(task: Task, frame: Frame, state: State) -> Action:
+    """One more value: at the minimiser of the model, or where the model is least sure; or the regime is at its end."""
+    while state.rho > LEAST_RADIUS * state.size and state.quiet < QUIET:
+        found = trust_region_step(frame, state.z, state.g, state.H, state.delta, state.atoms)
+        visible = found.decrease > max(UNSEEN * abs(state.value), WORTHLESS * state.won)
+        length = float(np.linalg.norm(found.s))
+        if visible and length >= 0.5 * state.rho:
+            known = asked(state, state.z + found.s)
+            if known is None:
+                return (yield from _move(task, frame, state, found))
+            if known not in state.chosen:
+                state = fit(_include(state, known))
+                continue
+        far = _farthest(state)
+        if far is not None:
+            return (yield from _improve(task, frame, state, far))
+        state = replace(_shrink(state, length), quiet=0 if visible else state.quiet + 1)
+        if state.quiet == 1:
+            return replace(state, regime="certificate")
+    return replace(state, stint=0)
+
+
+def _move(task: Task, frame: Frame, state: State, found: Steps) -> Action:
+    """The value at the minimiser; what it says of the radius; the point joins the model."""
+    before, length = state.value, float(np.linalg.norm(found.s))
+    state = yield from ask(task, frame, state, state.z[None, :] + found.s)
+    new = len(state.values) - 1
+    ratio = (before - float(state.values[new])) / found.decrease
+    delta = state.delta
+    if ratio < 0.1:
+        delta = max(delta / 2, state.rho)
+    elif ratio > 0.7:
+        delta = max(delta, 2 * length)
+    atoms = _pool(found.atoms, state.atoms)
+    state = replace(state, delta=delta, atoms=atoms, quiet=0 if ratio > 0 else state.quiet)
+    state = fit(_include(state, new))
+    return _shrink(state) if ratio < 0.1 and delta <= state.rho and _farthest(state) is None else state
+
+
+def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
+    """In place of a far point one near x where its Lagrange polynomial is large."""
+    away = float(np.linalg.norm(state.points[state.chosen[i]] - state.z))
+    radius = max(min(0.5 * state.delta, 0.1 * away), state.rho)
+    g, H = System.of(state.points[state.chosen], state.z, state.delta).polynomial(i)
+    steps = [
+        trust_region_step(frame, state.z, sign * g, sign * H, radius, state.atoms).s for sign in (1.0, -1.0)
+    ]
+    s = max(steps, key=lambda s: abs(float(g @ s + 0.5 * s @ H @ s)))
+    known = asked(state, state.z + s)
+    if known is None:
+        state = yield from ask(task, frame, state, state.z[None, :] + s)
+        known = len(state.values) - 1
+    if known not in state.chosen:
+        chosen = state.chosen.copy()
+        chosen[i] = known
+        return fit(replace(state, chosen=chosen))
+    if len(state.chosen) > frame.rank + 1:
+        return fit(replace(state, chosen=np.delete(state.chosen, i)))
+    return _shrink(state)
+
+
+def _farthest(state: State) -> int | None:
+    """The point of the model that is farthest from x, if that is too far."""
+    distances = np.linalg.norm(state.points[state.chosen] - state.z, axis=1)
+    i = int(np.argmax(distances))
+    return i if distances[i] > max(2 * state.delta, 10 * state.rho) else None
+
+
+def _include(state: State, new: int) -> State:
+    """A point joins the model: while the model may grow, and else for the one whose loss the geometry bears best."""
+    r, paid = state.points.shape[1], len(state.values)
+    room = min((r + 1) * (r + 2) // 2, MOST_POINTS, 2 * r + 1 + max(0, (paid - 2 * r) // 2))
+    Y, x = state.points[state.chosen], state.z
+    distances = np.linalg.norm(Y - x, axis=1)
+    if len(Y) < room and distances.max() <= FAR * state.delta:
+        return replace(state, chosen=np.append(state.chosen, new))
+    counts = np.abs(System.of(Y, x, state.delta).lagrange(state.points[new] - x))
+    score = counts * np.maximum(1.0, distances / state.delta) ** 4
+    score[state.chosen == state.best] = -1.0
+    chosen = state.chosen.copy()
+    chosen[int(np.argmax(score))] = new
+    return replace(state, chosen=chosen)
+
+
+def fit(state: State) -> State:
+    """The interpolant of least change around the best point."""
+    Y, f = state.points[state.chosen], state.values[state.chosen]
+    _, g, H = System.of(Y, state.z, state.delta).fit(f - state.value, state.H)
+    size = float(np.linalg.norm(H))
+    return replace(state, g=g, H=H, history=np.vstack([state.history, [state.delta, size]]))
+
+
+def _shrink(state: State, length: float = np.inf) -> State:
+    """ρ/10, or the length of a step that was too short for ρ."""
+    rho = max(min(state.rho / 10, length), state.rho / DROP)
+    return replace(state, rho=rho, delta=max(state.delta / 2, rho))
+
+
+def _pool(new: Array, old: Array) -> Array:
+    atoms = np.vstack([new, old])
+    _, first = np.unique(atoms, axis=0, return_index=True)
+    return atoms[np.sort(first)][: POOL * (atoms.shape[1] + 1)]
+
+
+def kink(state: State) -> bool:
+    """Whether |H| grows like 1/Δ, as the curvature of a kink does: medians of the first and last third of the history."""
+    r, n = state.points.shape[1], len(state.history)
+    if len(state.values) < 4 * r or n < 9:
+        return False
+    third = n // 3
+    (d1, h1), (d2, h2) = np.median(state.history[:third], axis=0), np.median(state.history[-third:], axis=0)
+    return bool(d2 <= d1 / 4 and h1 > 0 and np.log(h2 / h1) >= 0.65 * np.log(d1 / d2))

@@ -1,0 +1,228 @@
+"""The interpolation method: its pieces against independent computations, and what it promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import zofw
+from zofw.algorithms.interpolation.bundle import Bundle
+from zofw.algorithms.interpolation.design import first_points
+from zofw.algorithms.interpolation.frame import Frame
+from zofw.algorithms.interpolation.model import System
+from zofw.algorithms.interpolation.subproblem import trust_region_step
+from zofw.core import Task
+from zofw.sets import as_set
+
+D = 6
+
+
+def polytope():
+    rng = np.random.default_rng(3)
+    return zofw.Polytope(rng.standard_normal((9, D)), rng.uniform(0.5, 1.0, 9), bounds=[(-1.5, 1.5)] * D)
+
+
+SETS = {
+    "box": zofw.Box(-1.0, 2.0),
+    "simplex": zofw.Simplex(),
+    "capped": zofw.CappedSimplex(1.0, 0.4),
+    "linf": zofw.LinfBall(1.0),
+    "l1": zofw.L1Ball(1.0),
+    "l2": zofw.L2Ball(1.0),
+    "polytope": polytope(),
+}
+
+
+def frame_of(region) -> Frame:
+    return Frame.of(Task(region, D), region.initial_point(D))
+
+
+def by_oracle(region) -> Frame:
+    """The same set, known by its linear minimisation oracle alone."""
+
+    class Oracle:
+        lmo, tangent, diameter, initial_point = (
+            region.lmo,
+            region.tangent,
+            region.diameter,
+            region.initial_point,
+        )
+
+    return frame_of(as_set(Oracle()))
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("seed", range(6))
+def test_the_oracle_alone_finds_the_step_that_facets_and_balls_give(name, seed):
+    rng = np.random.default_rng(seed)
+    region, frame = SETS[name], frame_of(SETS[name])
+    r = frame.rank
+    A = rng.standard_normal((r, r))
+    H = A @ A.T - (2.0 if seed % 2 else 0.0) * np.eye(r)
+    x = frame.inward(0.6 * region.lmo(rng.standard_normal(D)) + 0.4 * region.initial_point(D))
+    g = 3.0 * rng.standard_normal(r)
+    delta = 0.3 * region.diameter(D)
+    known = trust_region_step(frame, x, g, H, delta, np.zeros((0, r)))
+    oracle = trust_region_step(by_oracle(region), x, g, H, delta, np.zeros((0, r)), accuracy=1e-6)
+    assert known.decrease == pytest.approx(oracle.decrease, rel=1e-2)
+    for found in (known, oracle):
+        assert region.contains(frame.outward(x + found.s), 1e-9)
+        assert np.linalg.norm(found.s) <= 1.26 * delta
+
+
+def test_a_convex_model_is_minimised_over_the_set():
+    rng = np.random.default_rng(0)
+    for region in SETS.values():
+        frame = frame_of(region)
+        r = frame.rank
+        A = rng.standard_normal((r, r))
+        H, g, x = A @ A.T + 0.1 * np.eye(r), 4.0 * rng.standard_normal(r), np.zeros(r)
+        found = trust_region_step(frame, x, g, H, 10.0 * region.diameter(D), np.zeros((0, r)))
+        slope = g + H @ found.s
+        left = float(slope @ (found.s - frame.lmo(slope)))  # the model's own Frank-Wolfe gap
+        assert left <= 2e-3 * found.decrease
+
+
+def test_the_model_goes_through_its_points_and_is_exact_for_a_quadratic():
+    rng = np.random.default_rng(1)
+    r, m = 4, 15
+    B = rng.standard_normal((r, r))
+    H, g = B + B.T, rng.standard_normal(r)
+    Y = rng.standard_normal((m, r))
+    f = Y @ g + 0.5 * np.einsum("ij,ij->i", Y @ H, Y)
+    c, found_g, found_H = System.of(Y, np.zeros(r), 0.7).fit(f, np.zeros((r, r)))
+    np.testing.assert_allclose(found_H, H, atol=1e-8)
+    np.testing.assert_allclose(found_g, g, atol=1e-8)
+    few = System.of(Y[:9], np.zeros(r), 0.7)
+    c, found_g, found_H = few.fit(f[:9], H + np.eye(r))
+    np.testing.assert_allclose(
+        c + Y[:9] @ found_g + 0.5 * np.einsum("ij,ij->i", Y[:9] @ found_H, Y[:9]), f[:9], atol=1e-8
+    )
+    assert (
+        np.linalg.norm(found_H - H - np.eye(r)) <= np.linalg.norm(np.eye(r)) + 1e-8
+    )  # H itself fits: the change is least
+    np.testing.assert_allclose(few.lagrange(Y[3]), np.eye(9)[3], atol=1e-7)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_first_points_are_members_and_span_the_hull_from_a_vertex_too(name):
+    region, frame = SETS[name], frame_of(SETS[name])
+    for z in (np.zeros(frame.rank), frame.lmo(np.arange(1.0, frame.rank + 1))):
+        points = first_points(frame, z, 0.1 * region.diameter(D))
+        assert all(region.contains(frame.outward(p), 1e-9) for p in points)
+        edges = (points - z) / (0.1 * region.diameter(D))
+        assert np.linalg.svd(edges)[1].min() > 1e-2
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_trial_of_the_bundle_is_the_proximal_point(name):
+    rng = np.random.default_rng(5)
+    region, frame = SETS[name], frame_of(SETS[name])
+    G, a = rng.standard_normal((8, frame.rank)), 0.3 * rng.standard_normal(8)
+    c = frame.inward(0.5 * region.lmo(rng.standard_normal(D)) + 0.5 * region.initial_point(D))
+    value = float((a + G @ c).max())
+
+    def proximal(z):
+        return float((a + G @ z).max()) + 0.5 * float((z - c) @ (z - c))
+
+    z, _, _ = Bundle(G, a, 1.0, 0.1).trial(frame, c, value)
+    assert region.contains(frame.outward(z), 1e-8)
+    others = [
+        (1 - t) * z + t * frame.lmo(rng.standard_normal(frame.rank))
+        for t in (1e-3, 0.1, 0.5)
+        for _ in range(100)
+    ]
+    assert proximal(z) <= min(map(proximal, others)) + 1e-4 * (proximal(c) - proximal(z))
+
+
+def run(function, region, budget, dim=D, seed=0, **more):
+    """The result, and every point that was asked for."""
+    asked = []
+
+    def counted(x):
+        asked.append(np.array(x))
+        return function(x)
+
+    problem = zofw.problems.BlackBox(counted, dim=dim)
+    result = zofw.minimize(
+        problem, region, method="interpolation", budget=budget, rng=seed, diagnose=0, **more
+    )
+    return result, asked
+
+
+def rosenbrock(x):
+    return float(np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2))
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(
+    "function", [rosenbrock, lambda x: float(np.abs(x - 0.2).sum())], ids=["smooth", "kinks"]
+)
+def test_every_point_asked_for_is_a_member(name, function):
+    result, asked = run(function, SETS[name], 40 * D)
+    assert all(SETS[name].contains(x, 1e-9) for x in asked)
+    assert SETS[name].contains(result.x, 1e-9)
+    if hasattr(SETS[name], "clip"):
+        assert all(SETS[name].contains(x, 1e-15) for x in asked)
+    assert function(result.x) <= min(map(function, asked)) + 1e-12
+
+
+def test_a_set_known_by_its_oracle_alone():
+    ball = as_set(lambda g: -np.asarray(g) / max(np.linalg.norm(g), 1e-300))
+    target = np.array([1.0, 0.5, 0.0])
+    result, asked = run(lambda x: float(np.sum((x - target) ** 2)), ball, 150, dim=3)
+    np.testing.assert_allclose(result.x, target / np.linalg.norm(target), atol=1e-4)
+    assert max(np.linalg.norm(x) for x in asked) <= 1 + 1e-12
+
+
+def test_the_first_example_of_the_readme_needs_few_evaluations():
+    centre = np.array([0.5, 0.2, 0.1, 0.1, 0.1])
+    result, _ = run(lambda x: float(np.sum((x - centre) ** 2)), zofw.Simplex(), 2000, dim=5)
+    assert result.status is zofw.Status.CONVERGED and result.nfev <= 60
+    np.testing.assert_allclose(result.x, centre, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_that_says_it_has_converged_has(name, seed):
+    rng = np.random.default_rng(seed)
+    region = SETS[name]
+    A = rng.standard_normal((D, D))
+    H, b = A @ A.T + 0.1 * np.eye(D), 2.0 * rng.standard_normal(D)
+    result, _ = run(lambda x: float(0.5 * x @ H @ x + b @ x), region, 100 * D)
+    slope = H @ result.x + b
+    gap = float(slope @ (result.x - region.lmo(slope)))
+    if result.status is zofw.Status.CONVERGED:
+        assert gap <= result.trace.infos[-1]["bound"]
+    assert gap <= 1e-4 * abs(float(b @ result.x))
+
+
+def test_kinks_do_not_converge_falsely_and_are_solved():
+    rng = np.random.default_rng(2)
+    A = rng.standard_normal((2 * D, D))
+    result, _ = run(lambda x: float(np.abs(A @ (x - 0.1)).max()), zofw.Box(-1.0, 2.0), 100 * D)
+    assert result.status is not zofw.Status.CONVERGED
+    np.testing.assert_allclose(result.x, 0.1, atol=1e-6)
+
+
+def test_noise_is_noticed_and_averaged_out():
+    rng = np.random.default_rng(4)
+    result, _ = run(
+        lambda x: float(np.sum((x - 0.2) ** 2) + 1e-2 * rng.standard_normal()), zofw.Box(-1.0, 2.0), 100 * D
+    )
+    assert "noise" in result.trace.infos[-1]
+    assert np.sum((result.x - 0.2) ** 2) <= 1e-3  # a tenth of the noise of one value
+
+
+def test_the_default_for_one_function_and_its_reason():
+    def method(dim, n, budget):
+        f = zofw.problems.BlackBox(
+            (lambda x: float(x @ x)) if n == 1 else (lambda x, i: float(x @ x)), dim=dim, n=n
+        )
+        result = zofw.minimize(f, zofw.Box(-1.0, 2.0), budget=budget, rng=0)
+        return result.method, result.reasons["method"]
+
+    assert method(4, 1, 60)[0] == "interpolation" and "one function" in method(4, 1, 60)[1]
+    assert method(4, 5, 200)[0] == "explore-correct"
+    assert method(101, 1, 300)[0] == "explore-correct"
+    assert method(20, 1, 30)[0] == "explore-correct"
