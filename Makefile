@@ -7,7 +7,7 @@ ifneq ($(wildcard $(DATA)),)
 export ZOFW_DATA ?= $(DATA)
 endif
 
-.PHONY: demo reproduce reproduce-full reproduce-all test test-slow fuzz lint bench docs package clean
+.PHONY: demo golden test-fast mutants reproduce reproduce-full reproduce-all test test-slow fuzz lint bench docs package clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python -m zofw.lab demo
@@ -26,6 +26,9 @@ test: lint
 
 test-slow: .venv/dev.stamp
 	$(BIN)/python -m pytest -m slow
+
+golden: .venv/dev.stamp
+	ZOFW_GOLDEN=write $(BIN)/python -m pytest -q "tests/golden/test_golden.py$(if $(NAME),::test_golden[$(NAME)])"
 
 fuzz: .venv/dev.stamp
 	-$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[fuzz]'

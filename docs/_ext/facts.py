@@ -171,6 +171,7 @@ class MethodFacts(Markdown):
             *([f"Letters\n: {letters}; $n$ components, $d$ dimensions", ""] if letters else []),
             *(["First estimate\n: " + first_estimate(facts), ""] if facts.estimate else []),
             *(["On easy sums\n: " + share(facts), ""] if facts.queries != "0" else []),
+            *([f"Beware\n: {facts.caution}", ""] if facts.caution else []),
             f"Settings\n: {{py:class}}`zofw.{zofw.methods()[name].__name__}`",
             "",
             "::::",

@@ -68,7 +68,7 @@ def test_a_flipped_correction_breaks_at_least_two_laws(which):
 
 @dataclass(frozen=True)
 class Favouring(ZOSFW):
-    """ZO-SFW that draws from the first half of the components, or never moves the first coordinate."""
+    """ZO-SFW that draws the first component alone, or never moves the first coordinate."""
 
     which: str = "components"
 
@@ -76,7 +76,7 @@ class Favouring(ZOSFW):
         def query(query):
             if self.which == "coordinates" or query.batch.indices is None:
                 return query
-            batch = zofw.Batch(task.n, query.batch.indices % (task.n // 2))
+            batch = zofw.Batch(task.n, 0 * query.batch.indices)
             return zofw.Query(
                 query.anchors, batch, query.directions, query.radius, query.stencil, query.purpose
             )

@@ -1,6 +1,6 @@
 """Golden runs: every registered method on one small problem, as it was when its file was last reviewed.
 
-After a change that is meant to change a trajectory: ``ZOFW_GOLDEN=write python -m pytest tests/golden``, and read the diff.
+After a change that is meant to change a trajectory: ``make golden NAME=its-name`` (or ``make golden``), and read the diff.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ def test_golden(name):
     if os.environ.get("ZOFW_GOLDEN") == "write":
         FILE.write_text(json.dumps(dict(sorted((stored | {name: found}).items())), indent=1) + "\n")
         return
-    assert name in stored, f"{name} has no golden run yet: ZOFW_GOLDEN=write python -m pytest tests/golden"
+    assert name in stored, f"{name} has no golden run yet; record it: make golden NAME={name}"
     expected = stored[name]
-    assert {k: found[k] for k in ("nfev", "nlmo", "nit")} == {k: expected[k] for k in ("nfev", "nlmo", "nit")}
-    assert found["fun"] == pytest.approx(expected["fun"], rel=1e-7)
-    np.testing.assert_allclose(found["x"], expected["x"], atol=1e-6)
+    mend = f"if {name} is meant to run otherwise now: make golden NAME={name}, and read the diff"
+    assert {k: found[k] for k in ("nfev", "nlmo", "nit")} == {
+        k: expected[k] for k in ("nfev", "nlmo", "nit")
+    }, mend
+    assert found["fun"] == pytest.approx(expected["fun"], rel=1e-7), mend
+    np.testing.assert_allclose(found["x"], expected["x"], atol=1e-6, err_msg=mend)

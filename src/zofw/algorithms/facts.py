@@ -81,6 +81,9 @@ class Facts:
         The law of the first estimate, where it is known.
     share, within
         On easy noiseless sums it attains this share of Frank-Wolfe's decrease within so many queries.
+    caution
+        Why its default settings may end higher than they began on an easy sum with many components, in a sentence; empty
+        where they do not.
     units
         Settings that have a unit of f: the power of f's scale they are multiplied by when f is.
     """
@@ -96,6 +99,7 @@ class Facts:
     estimate: Estimate | None = None
     share: float = 0.8
     within: int = 5_000
+    caution: str = ""
     units: Mapping[str, int] = field(default_factory=dict)
 
     def names(self, settings: Any, n: int, d: int) -> dict[str, Any]:

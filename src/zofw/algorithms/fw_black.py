@@ -71,6 +71,8 @@ class FWBlack:
         nonconvex=r"$O(nd/\varepsilon^4)$",
         estimate=Estimate("(beta**2 + (1 - beta)**2)*(d + 1)/b", "(beta**2 + (1 - beta)**2)*2/b"),
         within=100_000,
+        caution="It is made for n = 1: an iteration costs 2nb queries and its steps of 0.8/√(t + 1) average the noise over hundreds "
+        "of them, so with many components a modest budget ends near a wrong vertex.",
     )
 
     @dataclass(frozen=True)

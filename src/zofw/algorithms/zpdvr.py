@@ -78,6 +78,8 @@ class ZPDVR:
         estimate=Estimate("(d + 1)/b", "2/b", mean=None),
         units={"step_size": -1},
         within=20_000,
+        caution="Its first estimates come from one direction and are kept for n/|S| iterations, so x first runs to the boundary; it "
+        "descends after some d refreshes of 4n queries each.",
     )
 
     @dataclass(frozen=True)

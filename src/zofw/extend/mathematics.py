@@ -143,8 +143,11 @@ def doubling_doubles(on: Subject) -> Iterator[str]:
                 "with a unit of f belongs into Facts(units={name: power})."
             )
             return
-        asked = once.g is not None and both.g is not None and not np.array_equal(once.g, both.g)
-        if asked and not on.facts.units:
+        if (
+            once.g is not None
+            and both.g is not None
+            and not (once.projected or np.array_equal(once.g, both.g))
+        ):
             ratio = float(np.linalg.norm(both.g)) / max(float(np.linalg.norm(once.g)), 1e-300)
             if not np.allclose(both.g, 2.0 * once.g, rtol=1e-6, atol=1e-9 + 1e-6 * np.abs(both.g).max()):
                 yield f"the estimate of iteration {t} grows {ratio:.6g} times when f is doubled."

@@ -192,6 +192,7 @@ class Moment:
     state: Any
     spent: int
     g: Array | None
+    projected: bool
 
 
 def play(
@@ -219,6 +220,6 @@ def play(
         except OutOfBudget:
             return
         g = task.gradients[0] if task.gradients else x - task.points[0] if task.points else None
-        yield Moment(state, task.paid, g)
+        yield Moment(state, task.paid, g, not task.gradients)
         if info.ending is not None:
             return

@@ -1,0 +1,149 @@
+"""ZO-AdaMM: zeroth-order adaptive momentum, projected in the norm that its own scaling defines.
+
+    m_{−1} = v_{−1} = v̂_{−1} = 0
+    for t = 0, 1, …:
+        ĝ_t     = d/(μ b |S|) Σ_{i in S} Σ_j [f_i(x_t + μv_j) − f_i(x_t)] v_j        v_j uniform on the unit sphere
+        m_t     = β₁ m_{t−1} + (1 − β₁) ĝ_t
+        v_t     = β₂ v_{t−1} + (1 − β₂) ĝ_t²,   v̂_t = max(v̂_{t−1}, v_t)               entry by entry
+        x_{t+1} = argmin over x in X of ‖x − (x_t − α_t m_t/√v̂_t)‖_H²,   H = diag(√v̂_t)
+
+The norm of the projection matters: with the Euclidean one the method may stop at a point that is not stationary, which is
+the paper's own warning. The law here has columns u = √d·v, which absorb the factor d; the radius along them is μ/√d.
+
+Departures: the H-projection is computed from the set's Euclidean one by accelerated projected gradients with restarts, whose
+first iteration is exact for boxes, so that every set with a projection will do; √v̂ is kept above 10⁻⁸ of its largest entry.
+
+References
+----------
+X. Chen, S. Liu, K. Xu, X. Li, X. Lin, M. Hong, D. Cox, ZO-AdaMM: zeroth-order adaptive momentum method for black-box
+optimization, NeurIPS 2019, Algorithm 1.
+B. O'Donoghue, E. Candès, Adaptive restart for accelerated gradient schemes, Foundations of Computational Mathematics 15, 2015.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zofw.algorithms import settings
+from zofw.algorithms.facts import Facts
+from zofw.algorithms.projection import check_projected
+from zofw.algorithms.registry import methods
+from zofw.algorithms.settings import AUTO
+from zofw.core import Array, Info, Law, Query, Stencil, Step, Task
+from zofw.differences import slopes
+from zofw.directions import Sphere
+from zofw.estimators import average, fresh
+from zofw.schedules import Constant, Power, Schedule, as_schedule
+
+MOST_PROJECTIONS = 1000  # Euclidean ones in one H-projection
+ACCURACY = 1e-10  # of an H-projection, relative to the step
+
+
+@methods.register("zo-adamm")
+@dataclass(frozen=True)
+class ZOAdaMM:
+    """Settings of ZO-AdaMM. Queries: |S|(b + 1) an iteration, 2|S|b with central differences; projections, no LMO call.
+
+    Parameters
+    ----------
+    batch_size, directions
+        |S| and b; 1 and ⌈√d⌉ by default.
+    step_size
+        α_t, a length: about how far an entry of x moves. By default R/(10√(d(t + 1))) for a set of diameter R.
+    first_decay, second_decay
+        β₁ and β₂.
+    radius, law, stencil
+        The radius along columns of the law, μ/√d; the law; FORWARD as in the paper or CENTRAL.
+    """
+
+    batch_size: int = 1
+    directions: int = AUTO
+    step_size: float | Schedule = AUTO
+    first_decay: float = 0.9
+    second_decay: float = 0.9
+    radius: float | Schedule = 1e-4
+    law: Law = Sphere()
+    stencil: Stencil = Stencil.FORWARD
+
+    name: ClassVar[str] = "zo-adamm"
+    facts: ClassVar[Facts] = Facts(
+        use="the usual rival in universal attacks, where entries of the gradient differ in size; it projects",
+        queries="S*(b + 1)",
+        lmo="0",
+        vectors=4,
+        letters={"S": "batch_size", "b": "directions"},
+        convex=r"about $\sqrt d$ times that of gradients",
+        nonconvex=r"about $\sqrt d$ times that of gradients",
+    )
+
+    @dataclass(frozen=True)
+    class State:
+        """x_t, the averages m and v of ĝ and ĝ², and the greatest v so far."""
+
+        t: int
+        x: Array
+        m: Array
+        v: Array
+        v_hat: Array
+
+    @classmethod
+    def paper(cls, dim: int, iterations: int, lr: float, **other: Any) -> ZOAdaMM:
+        """The attacks' settings: constant α = lr, β₁ = 0.9, β₂ = 0.3, b = 10, μ = 1/√(dT) on the unit sphere."""
+        settings.constants(dim=dim, iterations=iterations, lr=lr)
+        chosen: dict[str, Any] = {"directions": 10, "radius": 1 / (dim * math.sqrt(iterations))} | other
+        return cls(step_size=Constant(lr), first_decay=0.9, second_decay=0.3, **chosen)
+
+    def resolve(self, task: Task) -> tuple[ZOAdaMM, dict[str, str]]:
+        a = task.diameter / (10 * math.sqrt(task.dim))
+        return settings.fill(
+            self,
+            directions=(math.ceil(math.sqrt(task.dim)), "ceil(sqrt(d)) directions"),
+            step_size=(Power(a, 1.0, 0.5), "a tenth of the diameter over sqrt(d (t + 1))"),
+        )
+
+    def check(self, task: Task) -> None:
+        check_projected(self, task)
+        settings.fraction("1 - first_decay", 1.0 - self.first_decay)
+        settings.fraction("1 - second_decay", 1.0 - self.second_decay)
+
+    def init(self, task: Task, x0: Array) -> State:
+        nothing = np.zeros(task.dim)
+        return self.State(0, x0, nothing, nothing, nothing)
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        t, x, d, b = state.t, state.x, task.dim, self.directions
+        a, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        U = self.law.draw(rng, d, b)
+        query = Query(x, task.sample(rng, self.batch_size), U, mu, self.stencil)
+        g = fresh(U, slopes(query, (yield query))[0], self.law.scale(d, b))
+        m = average(state.m, g, 1.0 - self.first_decay)
+        v = average(state.v, g**2, 1.0 - self.second_decay)
+        v_hat = np.maximum(state.v_hat, v)
+        h = np.sqrt(v_hat)
+        h = np.maximum(h, 1e-8 * h.max())
+        if h.max() > 0.0:
+            x = weighted_projection(task, x - a * m / h, h)
+        return self.State(t + 1, x, m, v, v_hat), Info(numbers={"gamma": a})
+
+
+def weighted_projection(task: Task, y: Array, h: Array) -> Array:
+    """argmin over x in X of Σ h_i (x_i − y_i)²/2, from Euclidean projections."""
+    top = float(h.max())
+    x = z = task.project(y)
+    least = ACCURACY * max(float(np.linalg.norm(y - x)), float(np.finfo(float).tiny))
+    theta = 1.0
+    for _ in range(MOST_PROJECTIONS):
+        new = task.project(z - h * (z - y) / top)
+        if float(np.linalg.norm(new - z)) <= least:
+            return new
+        if float((z - new) @ (new - x)) > 0.0:  # restart: the momentum points uphill
+            theta, z = 1.0, new
+        else:
+            after = (1.0 + math.sqrt(1.0 + 4.0 * theta**2)) / 2.0
+            z, theta = new + (theta - 1.0) / after * (new - x), after
+        x = new
+    return x
