@@ -18,6 +18,8 @@ from benchmarks.peers import ours, problems, theirs
 from zofw.run.reference import reference
 
 HERE = Path(__file__).parents[1] / "docs" / "front"
+README = HERE.parents[1] / "README.md"
+BEGIN, END = "<!-- numbers -->", "<!-- end of numbers -->"
 EVALUATIONS = 300
 SEEDS = (1, 2, 3)
 FLOOR = 1e-12
@@ -127,7 +129,10 @@ def main():
     for theme in COLOURS:
         draw(found, theme, HERE / f"front-{theme}.svg")
     lines = numbers(found)
-    (HERE / "front.inc").write_text("".join(f"- {line}\n" for line in lines), encoding="utf-8")
+    listed = "".join(f"- {line}\n" for line in lines)
+    (HERE / "front.inc").write_text(listed, encoding="utf-8")
+    before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
+    README.write_text(f"{before}{BEGIN}\n{listed}{END}{rest.partition(END)[2]}", encoding="utf-8")
     print("\n".join(lines))
 
 
