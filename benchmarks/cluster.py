@@ -19,10 +19,11 @@ import numpy as np
 import zofw
 from zofw.core import Batch, Query, Stencil
 from zofw.problems import BlackBox
-from zofw.run.answering import Here
-from zofw.run.executor import as_engine
-from zofw.run.parcels import Parcel, Sender
-from zofw.run.sheet import Sheet
+from zofw.problems.abilities import abilities
+from zofw.run.answering.open_answer import OpenAnswer
+from zofw.run.answering.pipeline import Here
+from zofw.run.workers.tasks import Sender, WorkerTask
+from zofw.run.workers.workers import as_engine
 
 DIM = 20
 
@@ -58,10 +59,11 @@ def query(n: int, b: int, dim: int = DIM, law: Any = None) -> Query:
 
 def seconds(engine: Any, f: BlackBox, asked: Query) -> tuple[float, np.ndarray]:
     began = time.perf_counter()
-    sheet = Sheet(f, asked)
+    sheet = OpenAnswer(abilities(f), asked)
     for outcome in engine.outcomes(sheet, deque(sheet.missing())):
         if outcome is not None:
-            sheet.fill(outcome.start, outcome.found)
+            for part in outcome.parts:
+                sheet.fill(part)
     return time.perf_counter() - began, sheet.answer().values
 
 
@@ -71,8 +73,10 @@ def bytes_table() -> None:
     for law in (zofw.Rademacher(), zofw.Gaussian(), zofw.Sphere(), zofw.Coordinate(), zofw.Orthogonal()):
         for dim, b in ((1_000, 10), (1_000, 1_000), (1_000_000, 100)):
             asked = query(1000, b, dim, law)
-            sheet = Sheet(BlackBox(abs, dim=dim, n=1000), asked)
-            parcel = Parcel.of(sheet, 0, 50, Sender.here("t" * 32), "q" * 32, None)
+            sheet = OpenAnswer(abilities(BlackBox(abs, dim=dim, n=1000)), asked)
+            parcel = WorkerTask.of(
+                sheet, [sheet.missing()[0].cells(0, 50)], Sender.here("t" * 32), "q" * 32, None
+            )
             size = len(pickle.dumps((parcel, asked.anchors)))
             print(
                 f"{type(law).__name__:<12} {dim:>9} {b:>6} {size:>10} {size - 8 * dim:>10} {size / (8 * dim * b):>9.2%}"

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import zofw
-from zofw.run.reference import reference
+from zofw.references import reference
 
 SECONDS = 120.0  # a run that has not spent its budget by then is stopped, and said to have been
 SHOWN = (30, 100, 300, 1000)

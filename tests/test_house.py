@@ -19,7 +19,7 @@ SOURCE = ROOT / "src" / "zofw"
 FILES = sorted(SOURCE.rglob("*.py"))
 ROOMS = [
     "registry", "extras", "files", "arrays", "atoms", "core", "schedules", "sets", "kernels", "directions", "differences", "estimators",
-    "problems", "algorithms", "run", "desk", "data", "targets", "adapters", "extend", "lab",
+    "problems", "algorithms", "references", "run", "desk", "data", "targets", "adapters", "extend", "lab",
 ]  # fmt: skip
 FORBIDDEN = {"algorithms": {"problems", "sets", "run"}}
 LONGEST = 485  # lines of a source file

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import zofw
-from zofw.run import reference
+from zofw import reference
 
 Z, y = zofw.data.load("breast-cancer")
 f = zofw.problems.Logistic(Z, y)

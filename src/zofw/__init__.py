@@ -20,6 +20,7 @@ from zofw.algorithms.catalogue import *
 from zofw.core import Answer, Batch, EvaluationError, Purpose, Query, Stencil
 from zofw.directions import Coordinate, Explicit, Gaussian, Orthogonal, Rademacher, Sphere
 from zofw.directions import laws as _laws
+from zofw.references import reference
 from zofw.run import (
     BudgetError,
     ExecutorError,
@@ -31,7 +32,6 @@ from zofw.run import (
     StorageError,
     Trace,
     minimize,
-    reference,
     resume,
 )
 from zofw.sets import (
@@ -58,7 +58,7 @@ from zofw.sets import (
 if TYPE_CHECKING:
     from zofw.adapters.scipy import scipy_method
     from zofw.desk import Desk
-    from zofw.run.result import Result
+    from zofw.run.record.result import Result
 
 __version__ = "0.1.0"
 
@@ -86,7 +86,7 @@ def __getattr__(name: str) -> Any:
     if name == "Desk":
         return importlib.import_module("zofw.desk").Desk
     if name == "Result":
-        return importlib.import_module("zofw.run.result").Result
+        return importlib.import_module("zofw.run.record.result").Result
     if name == "scipy_method":
         return importlib.import_module("zofw.adapters.scipy").scipy_method
     raise AttributeError(f"module 'zofw' has no attribute {name!r}")

@@ -189,7 +189,7 @@ def test_first_iterations_equal_the_paper(name: str, where: str) -> None:
     component = logistic()
     problem = BlackBox(component, dim=D, n=N)
     session = zofw.Session(region, dim=D, n=N, method=case.method, max_iter=T, rng=11, diagnose=0)
-    world = world_type(component, N, D, session.entropy)
+    world = world_type(component, N, D, session.run.entropy)
     box = case.box(world, region.initial_point(D))
     seen = {"iterations": 0, "queries": 0, "lmos": 0}
 
@@ -307,8 +307,8 @@ def test_step_follows_the_budget(method: str, exponent: float) -> None:
     for budget in (10_000, 40_000):
         session = zofw.Session(zofw.L1Ball(1.0), dim=D, n=N, method=method, budget=budget, rng=0, diagnose=0)
         problem = BlackBox(logistic(), dim=D, n=N)
-        steps.append(session.algorithm.step_size(0))
-        assert "step_size" in session.reasons
+        steps.append(session.run.method.step_size(0))
+        assert "step_size" in session.run.reasons
         while session.nit < 30 and (query := session.ask()) is not None:
             session.tell(query, evaluate(problem, query))
     assert steps[1] / steps[0] == pytest.approx(4**-exponent, rel=0.02)

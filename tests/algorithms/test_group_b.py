@@ -32,7 +32,7 @@ from zofw.algorithms import (
     as_algorithm,
 )
 from zofw.algorithms.condg import condg
-from zofw.core import Stencil, Task
+from zofw.core import FirstOrderTask, Stencil, Task
 from zofw.directions import Coordinate, Gaussian, Rademacher, Sphere
 from zofw.problems import BlackBox, evaluate
 from zofw.schedules import Power, open_loop
@@ -175,7 +175,7 @@ def test_first_iterations_equal_the_paper(name: str, where: str) -> None:
         return component(x, i)
 
     session = zofw.Session(region, dim=D, n=N, method=case.method, max_iter=T, rng=12, diagnose=0)
-    world = world_type(component, N, D, session.entropy)
+    world = world_type(component, N, D, session.run.entropy)
     box = case.box(world, region.initial_point(D))
     costs, calls = [0], [0]
 
@@ -439,7 +439,7 @@ def test_a_set_without_projection_is_refused(method: Any) -> None:
 )
 def test_bad_step_rules_are_refused(method: Any, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        as_algorithm(method, Task(zofw.L2Ball(), D, gradient=lambda x: x))
+        as_algorithm(method, FirstOrderTask(zofw.L2Ball(), D, gradient=lambda x: x))
 
 
 def test_sahu_kar_refuses_n0_outside_its_range() -> None:
@@ -478,4 +478,6 @@ def test_names_stand_for_laws_and_stencils() -> None:
         with pytest.raises(TypeError, match="the class itself was given"):
             as_algorithm(wrong, task)
     with pytest.raises(ValueError, match="step_rule should be"):
-        as_algorithm(FrankWolfe(step_rule="foo"), Task(zofw.L1Ball(1.0), 9, N, gradient=lambda x: x))  # type: ignore[arg-type]
+        as_algorithm(
+            FrankWolfe(step_rule="foo"), FirstOrderTask(zofw.L1Ball(1.0), 9, N, gradient=lambda x: x)
+        )  # type: ignore[arg-type]

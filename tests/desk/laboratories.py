@@ -39,7 +39,7 @@ def whole(method: str = "explore-correct", **more: object) -> zofw.Result:
     """The same run by minimize."""
     given = settings(method, **more)
     f = zofw.problems.BlackBox(measure, dim=given.pop("dim"), n=given.pop("n"))
-    return zofw.minimize(f, zofw.L2Ball(1.0), diagnose=0, **given)
+    return zofw.minimize(f, zofw.L2Ball(1.0), **given)
 
 
 def same(result: zofw.Result, other: zofw.Result) -> bool:

@@ -21,7 +21,8 @@ from conftest import Still, examples
 from zofw.core import Info, OutOfBudget, Query
 from zofw.desk import Desk, Request, files, folder, read_request, write_answer
 from zofw.desk import request as form
-from zofw.run import FileError, LockedError, StorageError, answering
+from zofw.run import FileError, LockedError, StorageError
+from zofw.run.answering import pipeline
 
 BALL = zofw.L2Ball(1.0)
 
@@ -125,11 +126,11 @@ class Stop(BaseException):
 @pytest.mark.parametrize(("merge", "often"), [(False, False), (True, True)])
 def test_stopped_between_any_two_writes(merge, often, tmp_path, monkeypatch):
     """Every write of a journal, file or checkpoint is in turn the last one of its process."""
-    from zofw.run import journal, logbook
+    from zofw.run.files import journal, run_files
 
     if often:  # a checkpoint after every iteration
-        monkeypatch.setattr(logbook, "CHECKPOINT_SECONDS", 0.0)
-        monkeypatch.setattr(logbook, "SHARE", 0)
+        monkeypatch.setattr(run_files, "CHECKPOINT_SECONDS", 0.0)
+        monkeypatch.setattr(run_files, "SHARE", 0)
     method = zofw.ZOSFW(batch_size=4, directions=2)
     left = [0]
 
@@ -143,7 +144,7 @@ def test_stopped_between_any_two_writes(merge, often, tmp_path, monkeypatch):
         return write
 
     monkeypatch.setattr(journal.Journal, "append", counted(journal.Journal.append))
-    monkeypatch.setattr(folder.Folder, "move", counted(folder.Folder.move))
+    monkeypatch.setattr(folder.DeskFolder, "move", counted(folder.DeskFolder.move))
     monkeypatch.setattr(folder, "put", counted(files.put))
     reported = set()
     whole = lab.whole(method, max_iter=2)
@@ -192,7 +193,7 @@ def test_dropped_and_left(tmp_path):
 
 
 def test_a_dropped_iteration_of_minimize_is_not_taken_for_the_next(tmp_path, monkeypatch):
-    monkeypatch.setattr(answering, "TOGETHER_SECONDS", 0.0)
+    monkeypatch.setattr(pipeline, "TOGETHER_SECONDS", 0.0)
 
     def oracle(dies: int):
         calls = [0]
@@ -229,7 +230,7 @@ class Modest(Still):
 
 @pytest.mark.parametrize("answered", [0, 2])
 def test_a_query_withdrawn_for_the_budget_is_not_taken_for_the_next(answered, tmp_path):
-    given = {"dim": 2, "method": Modest(), "budget": 4, "max_iter": 1, "x0": [0.5, 0.25]}
+    given = {"dim": 2, "method": Modest(), "budget": 4, "max_iter": 1, "x0": [0.5, 0.25], "diagnose": 0}
     with Desk.open(tmp_path, BALL, **given) as desk:
         first = desk.requests()
         for request in first[:answered]:
@@ -513,7 +514,7 @@ def test_what_is_given_again_must_agree(tmp_path):
         Desk.open(tmp_path / "other", BALL, size=0, **lab.settings())
     assert not (tmp_path / "other").exists()
     with Desk.open(tmp_path, budget=1000, max_iter=9) as desk:
-        assert desk.session.limits["budget"] == 1000
+        assert desk.session.run.limits.budget == 1000
 
 
 def test_a_budget_too_small_leaves_no_run_behind(tmp_path):

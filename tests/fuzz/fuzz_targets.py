@@ -23,8 +23,7 @@ from zofw.core import Answer
 from zofw.data import DataError, libsvm, read_libsvm
 from zofw.lab.records import plain, record
 from zofw.lab.spec import Experiment, SpecError, parse
-from zofw.run import checkpoint, codec, journal
-from zofw.run.logbook import journal_of
+from zofw.run.files import documents, journal, run_files
 
 DIM, N = 4, 3
 
@@ -64,7 +63,7 @@ def run() -> tuple[bytes, bytes]:
                 checkpoint=path,
             )
         except Death:
-            return path.read_bytes(), journal_of(path).read_bytes()
+            return path.read_bytes(), path.with_name("run.npz.journal").read_bytes()
     raise AssertionError("the run should have died")
 
 
@@ -131,8 +130,8 @@ def sealed(body: object) -> bytes:
         arrays = {name: file[name] for name in file.files if name != "document"}
     head = {
         "kind": "checkpoint",
-        "version": checkpoint.VERSION,
-        "arrays": {name: codec._digest(array) for name, array in arrays.items()},
+        "version": run_files.VERSION,
+        "arrays": {name: documents._digest(array) for name, array in arrays.items()},
         "body": hashlib.sha256(json.dumps(body).encode()).hexdigest(),
     }
     text = json.dumps({"head": head, "body": body}).encode()

@@ -18,11 +18,11 @@ READERS = [
     "zofw.data.packing",
     "zofw.lab.spec",
     "zofw.lab.records",
-    "zofw.run.answers",
-    "zofw.run.checkpoint",
-    "zofw.run.codec",
-    "zofw.run.journal",
-    "zofw.run.logbook",
+    "zofw.run.session.checks",
+    "zofw.run.session.resume",
+    "zofw.run.files.documents",
+    "zofw.run.files.journal",
+    "zofw.run.files.run_files",
 ]
 
 

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 import zofw
 from conftest import examples
-from zofw.core import Batch, Query
-from zofw.problems.evaluate import Sums
-from zofw.run import journal
-from zofw.run.sheet import Sheet
+from zofw.core import Batch, Query, Tile
+from zofw.problems.abilities import Sums, abilities
+from zofw.problems.evaluate import Part
+from zofw.run.answering.open_answer import OpenAnswer
+from zofw.run.files import journal
 
 DAMAGE = st.lists(
     st.tuples(
@@ -60,10 +61,6 @@ def body() -> dict:
     return json.loads(list(seeds("checkpoint"))[1][1:])
 
 
-def entries(content: dict) -> dict:
-    return dict(content["$dict"])
-
-
 @pytest.mark.parametrize(
     ("name", "forged"),
     [
@@ -74,20 +71,29 @@ def entries(content: dict) -> dict:
         ("dim", 10**15),
         ("seconds", -1.0),
         ("seconds", "x"),
-        ("answers", [3]),
+        ("open.answers", [3]),
         ("status", 3),
         ("state", {"$dict": []}),
-        ("trace", {"$type": "zofw.run.trace:Trace", "fields": {"rows": [3], "infos": [{"$dict": []}]}}),
+        (
+            "trace",
+            {"$type": "zofw.run.record.trace:Trace", "fields": {"rows": [3], "infos": [{"$dict": []}]}},
+        ),
         ("info", {"$dict": [[3, 4]]}),
-        ("spent", None),
+        ("best", 4.0),
+        ("limits", None),
+        ("open.spent", None),
     ],
 )
 def test_a_forged_checkpoint_with_sound_checksums_is_refused(name, forged, tmp_path):
-    content = entries(body())
-    assert name in content
-    content[name] = forged
+    content = body()
+    at, *inner = name.split(".")
+    assert at in content["fields"]
+    if inner:
+        content["fields"][at]["fields"][inner[0]] = forged
+    else:
+        content["fields"][at] = forged
     path = tmp_path / "run.npz"
-    path.write_bytes(sealed({"$dict": [[key, value] for key, value in content.items()]}))
+    path.write_bytes(sealed(content))
     with pytest.raises(zofw.FileError, match="could have written"):
         zofw.Session.resume(path)
 
@@ -95,8 +101,8 @@ def test_a_forged_checkpoint_with_sound_checksums_is_refused(name, forged, tmp_p
 @pytest.mark.parametrize(
     "entry",
     [
-        journal.Entry(journal.Kind.CELLS, 0, 0, arrays=(np.zeros(()),)),
-        journal.Entry(journal.Kind.CELLS, 0, 0, arrays=(np.zeros((2, 2)),)),
+        journal.Entry(journal.Kind.PART, 0, 0, arrays=(np.zeros(()),)),
+        journal.Entry(journal.Kind.PART, 0, 0, arrays=(np.zeros((2, 2)),)),
         journal.Entry(journal.Kind.ANSWER, 0, 0),
         journal.Entry(journal.Kind.ANSWER, 0, 0, arrays=(np.full((1, 2), np.nan),)),
         journal.Entry(journal.Kind.FAILED, 0, 0, a=-5),
@@ -106,7 +112,7 @@ def test_a_forged_checkpoint_with_sound_checksums_is_refused(name, forged, tmp_p
 def test_a_forged_journal_is_damage(entry, tmp_path, caplog):
     path = tmp_path / "run.npz"
     path.write_bytes(run()[0])
-    identity = bytes.fromhex(zofw.Session.resume(path).identity)
+    identity = bytes.fromhex(zofw.Session.resume(path).run.identity)
     book = journal.Journal(tmp_path / "run.npz.journal", identity)
     book.append(entry)
     book.close()
@@ -114,18 +120,25 @@ def test_a_forged_journal_is_damage(entry, tmp_path, caplog):
     assert "is damaged after its first 0 entries" in caplog.text
 
 
-@pytest.mark.parametrize("first", [-1, 500])
-def test_parts_that_the_open_query_does_not_have(first, tmp_path):
-    f, query = problem(), Query(np.zeros(DIM), Batch(N))
-    for unit in (1.0, Sums(np.zeros((1, 1)))):
+def test_parts_that_the_open_query_does_not_have():
+    query = Query(np.zeros(DIM), Batch(N))
+    cells, whole = Tile(0, 0, 0, N, 0, 1), Tile(0, 0, 0, N)
+    one = Sums(np.zeros(1))
+    wrong = [
+        Part(cells.cells(N, N + 1), one),
+        Part(cells.cells(0, 2), one),
+        Part(cells._replace(bottom=N - 1), one),
+        Part(whole, Sums(np.zeros((1, 1)))),
+    ]
+    for part in wrong:
         with pytest.raises(zofw.FileError, match="Is this the problem that the run was begun with"):
-            Sheet(f, query).restore(first if isinstance(unit, float) else 0, [unit])
-    whole = zofw.problems.BlackBox(
+            OpenAnswer(abilities(problem()), query).restore(part)
+    vectorised = zofw.problems.BlackBox(
         lambda X, batch: np.zeros((len(X), len(batch))), dim=DIM, n=N, vectorized=True
     )
     for sums in (Sums(np.zeros((2, 1))), Sums(np.zeros((1, 1)), np.zeros((1, 1)))):
         with pytest.raises(zofw.FileError, match="Is this the problem"):
-            Sheet(whole, query).restore(0, [sums])
-    sheet = Sheet(whole, query)
-    sheet.restore(0, [Sums(np.full((1, 1), 6.0))])
-    assert sheet.complete and sheet.answer().values[0, 0] == 2.0
+            OpenAnswer(abilities(vectorised), query).restore(Part(whole, sums))
+    answer = OpenAnswer(abilities(vectorised), query)
+    answer.restore(Part(whole, Sums(np.full((1, 1), 6.0))))
+    assert answer.complete and answer.answer().values[0, 0] == 2.0

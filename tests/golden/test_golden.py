@@ -26,8 +26,8 @@ def run(name: str) -> dict:
         "nfev": result.nfev,
         "nlmo": result.nlmo,
         "nit": result.nit,
-        "fun": result.fun,
-        "x": result.x.tolist(),
+        "fun": float(result.trace.objective[-1]),
+        "x": result.last.tolist(),
     }
 
 

@@ -22,7 +22,7 @@ from zofw.lab.records import plain
 from zofw.lab.runner import Unit, Watcher, execute, run_all
 from zofw.lab.spec import Case, Method, SpecError, Tuning, read
 from zofw.lab.store import Folder, StoreError, read_json, read_trace, write_json
-from zofw.run.result import Result
+from zofw.run.record.result import Result
 
 
 def unit(folder: Path, path: str = "run", **changed) -> Unit:

@@ -12,7 +12,8 @@ from zofw.core import Batch, EvaluationError, Query, Stencil
 from zofw.differences import slopes
 from zofw.directions import Explicit, Gaussian, basis
 from zofw.problems import BlackBox, Logistic, evaluate
-from zofw.problems.evaluate import Sums, assemble, checked, tile_sums, tiles
+from zofw.problems.abilities import Sums, abilities
+from zofw.problems.evaluate import assemble, checked, tile_sums, tiles
 
 ROOM = importlib.import_module("zofw.problems.evaluate")  # the package exports a function of that name
 DIM, N = 6, 23
@@ -127,7 +128,7 @@ def test_tiles_partition_the_query(query, monkeypatch):
     monkeypatch.setattr(ROOM, "TILE_COMPONENTS", 4)
     monkeypatch.setattr(ROOM, "TILE_VALUES", 16)
     covered = np.zeros((query.width, len(query.batch)))
-    for tile in tiles(Counting(), query):
+    for tile in tiles(abilities(Counting()), query):
         for column in query.tile_columns(tile):
             covered[column, tile.top : tile.bottom] += 1
     if query.paired:
@@ -141,7 +142,7 @@ def test_the_order_in_which_tiles_come_back_does_not_matter(monkeypatch):
     monkeypatch.setattr(ROOM, "TILE_VALUES", 16)
     problem = Counting()
     query = Query(np.ones(DIM), Batch(N), DRAW, 0.1, Stencil.CENTRAL, variance=True)
-    parts = tiles(problem, query)
+    parts = tiles(abilities(problem), query)
     order = np.random.default_rng(0).permutation(len(parts))
     sums = dict(zip(order, [tile_sums(problem, query, parts[k]) for k in order], strict=True))
     found = assemble(query, parts, [sums[k] for k in range(len(parts))])
@@ -160,7 +161,7 @@ def test_slopes_of_a_linear_function_are_its_gradient():
 
 def test_a_variance_without_squares_is_refused():
     query = Query(np.ones(DIM), Batch(N), DRAW, 0.1, Stencil.CENTRAL, variance=True)
-    parts = tiles(Counting(), query)
+    parts = tiles(abilities(Counting()), query)
     with pytest.raises(ValueError, match="a tile came without its squares"):
         assemble(query, parts, [Sums(np.zeros((1, 18))) for _ in parts])
 
@@ -169,7 +170,7 @@ def test_a_structured_problem_gives_tiles_with_all_directions(monkeypatch):
     problem = Logistic(CENTRES, np.ones(N))
     query = Query(np.ones(DIM), Batch(N), DRAW, 0.1, Stencil.CENTRAL)
     monkeypatch.setattr(ROOM, "TILE_COMPONENTS", 10)
-    assert [(t.left, t.right, t.top, t.bottom) for t in tiles(problem, query)] == [
+    assert [(t.left, t.right, t.top, t.bottom) for t in tiles(abilities(problem), query)] == [
         (0, 9, 0, 10), (0, 9, 10, 20), (0, 9, 20, 23)
     ]  # fmt: skip
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import zofw
 from zofw.problems import BlackBox
-from zofw.run import logbook
+from zofw.run.files import run_files
 
 DIM, N, BUDGET, ITERATIONS = 6, 3, 500, 5
 
@@ -82,7 +82,7 @@ def kill_until_done(method: str, checkpoint: Path, most: int, rng: np.random.Gen
     delay, hit, code = 5e-4, 0, -signal.SIGKILL
     duration = 0.05 + delay * whole.nfev / 3
     while code == -signal.SIGKILL:
-        logbook.CHECKPOINT_SECONDS = float(rng.choice([0.0, 0.02, 10.0]))
+        run_files.CHECKPOINT_SECONDS = float(rng.choice([0.0, 0.02, 10.0]))
         process = child(method, checkpoint, paid, delay)
         if hit < most:
             time.sleep(rng.uniform(0.0, duration))

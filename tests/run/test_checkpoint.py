@@ -18,8 +18,9 @@ import zofw
 from conftest import quadratic_sum
 from zofw.core import Stencil
 from zofw.problems import evaluate
-from zofw.run import answering
-from zofw.run.codec import decode, encode, read_document, write_document
+from zofw.run.answering import pipeline
+from zofw.run.files import run_files
+from zofw.run.files.documents import decode, encode, read_document, write_document
 
 
 @pytest.fixture
@@ -86,8 +87,11 @@ def test_foreign_files_are_refused(saved, tmp_path):
     write_document(tmp_path / "old.npz", "checkpoint", 0, {})
     with pytest.raises(zofw.FileError, match="format version 0"):
         zofw.Session.resume(tmp_path / "old.npz")
-    write_document(tmp_path / "empty.npz", "checkpoint", 1, {})
-    with pytest.raises(zofw.FileError, match="could have written"):
+    write_document(tmp_path / "first.npz", "checkpoint", 1, {})
+    with pytest.raises(zofw.FileError, match=r"written by zofw 0\.1: finish the run with that version"):
+        zofw.Session.resume(tmp_path / "first.npz")
+    write_document(tmp_path / "empty.npz", "checkpoint", run_files.VERSION, {})
+    with pytest.raises(zofw.FileError, match="holds a dict and no run"):
         zofw.Session.resume(tmp_path / "empty.npz")
     np.savez(tmp_path / "other.npz", a=np.arange(3))
     with pytest.raises(zofw.FileError, match="not a zofw checkpoint"):
@@ -106,7 +110,7 @@ def test_no_file_can_execute_code(tmp_path):
     for name in ("p.npz", "q.npz"):
         with pytest.raises(zofw.FileError):
             zofw.Session.resume(tmp_path / name)
-    for path in ("os:system", "zofw.run.session:Session", "zofw.core:blocks", "builtins:eval"):
+    for path in ("os:system", "zofw.run.session.session:Session", "zofw.core:blocks", "builtins:eval"):
         with pytest.raises(zofw.FileError, match="does not have"):
             decode({"$type": path, "fields": {}}, {})
     with pytest.raises(zofw.FileError, match="Not something zofw has written"):
@@ -175,14 +179,14 @@ def test_a_stopped_run_goes_on_with_a_larger_budget(method, tmp_path):
     long = zofw.Session(
         zofw.L1Ball(1.0), budget=5000, objective=lambda x: zofw.problems.mean_value(f, x), **settings
     )
-    settings["method"] = long.algorithm
-    short = zofw.Session(zofw.L1Ball(1.0), budget=1777, objective=long.objective, **settings)
+    settings["method"] = long.run.method
+    short = zofw.Session(zofw.L1Ball(1.0), budget=1777, objective=long.diagnosis.objective, **settings)
     for session in (long, short):
         while (query := session.ask()) is not None:
             session.tell(query, evaluate(f, query))
     assert short.status is zofw.Status.BUDGET and short.nfev <= 1777
     short.checkpoint(tmp_path / "short.npz")
-    again = zofw.Session.resume(tmp_path / "short.npz", budget=5000, objective=long.objective)
+    again = zofw.Session.resume(tmp_path / "short.npz", budget=5000, objective=long.diagnosis.objective)
     while (query := again.ask()) is not None:
         again.tell(query, evaluate(f, query))
     np.testing.assert_array_equal(again.x, long.x)
@@ -226,7 +230,7 @@ def died(path: Path, calls: int) -> zofw.problems.BlackBox:
 
 
 def test_a_session_takes_up_the_journal_beside_its_checkpoint(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(answering, "TOGETHER_SECONDS", 0.0)
+    monkeypatch.setattr(pipeline, "TOGETHER_SECONDS", 0.0)
     path = tmp_path / "run.npz"
     f = died(path, 70)
     whole = killable.run("zsfw-dvr", None, f)

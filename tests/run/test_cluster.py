@@ -21,9 +21,10 @@ import pytest
 import zofw
 from zofw.core import Batch, Query
 from zofw.problems import BlackBox
-from zofw.run import cluster as module
-from zofw.run.executor import as_engine
-from zofw.run.sheet import Sheet
+from zofw.problems.abilities import abilities
+from zofw.run.answering.open_answer import OpenAnswer
+from zofw.run.workers import dask as module
+from zofw.run.workers.workers import as_engine
 
 distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'zofw[cluster]'")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -289,11 +290,12 @@ class FakeFuture:
 
 def answer(client):
     f, query = killable.problem(), Query(np.zeros(6), Batch(3))
-    engine, sheet = as_engine(client, f, None), Sheet(f, query)
+    engine, sheet = as_engine(client, f, None), OpenAnswer(abilities(f), query)
     again = 0
     for outcome in engine.outcomes(sheet, deque(sheet.missing())):
         if outcome is not None:
-            sheet.fill(outcome.start, outcome.found)
+            for part in outcome.parts:
+                sheet.fill(part)
             again += outcome.recomputed
     engine.cancel()
     engine.close()

@@ -23,11 +23,15 @@ import zofw
 from conftest import quadratic_sum
 from zofw.core import Batch, Query, Stencil, Tile
 from zofw.problems import BlackBox, LeastSquares, Logistic, evaluate
-from zofw.run import executor, parcels
-from zofw.run.executor import FuturePool, Pace, Workers
-from zofw.run.inside import Tangent
-from zofw.run.parcels import Parcel, Sender, fresh
-from zofw.run.sheet import Sheet, evaluate_units
+from zofw.problems.abilities import abilities
+from zofw.problems.evaluate import Part
+from zofw.run.answering import pipeline
+from zofw.run.answering.open_answer import OpenAnswer
+from zofw.run.answering.pipeline import Here
+from zofw.run.session.inside import Tangent
+from zofw.run.workers import tasks
+from zofw.run.workers.tasks import Sender, WorkerTask, fresh
+from zofw.run.workers.workers import FuturePool, Pace, Workers
 
 NAMES = list(zofw.methods())
 
@@ -89,6 +93,14 @@ def models():
     }
 
 
+def cut_at_random(tile, rng):
+    """Cells of a tile in a few pieces; a tile in one piece as it is."""
+    if tile.whole:
+        return [tile]
+    cuts = sorted({tile.start, tile.stop, *rng.integers(tile.start, tile.stop, size=2).tolist()})
+    return [tile.cells(start, stop) for start, stop in itertools.pairwise(cuts)]
+
+
 @pytest.mark.parametrize("kind", models())
 @pytest.mark.parametrize("method", ["zsfw-dvr", "acc-szofw", "zo-fw"])
 def test_every_kind_of_problem(kind, method, processes, monkeypatch):
@@ -130,30 +142,28 @@ def test_a_query_can_be_cut_anywhere(kind, monkeypatch):
         "linear": LeastSquares(rng.standard_normal((40, 5)), rng.standard_normal(40)),
     }[kind]
     monkeypatch.setattr(sys.modules["zofw.problems.evaluate"], "TILE_COMPONENTS", 9)
-    monkeypatch.setattr("zofw.run.sheet.TILE_VALUES", 10)
-    parcels.register("f", f)
+    monkeypatch.setattr(sys.modules["zofw.problems.evaluate"], "TILE_VALUES", 10)
+    tasks.register("f", f)
     sender = Sender.here("f")
     for number, query in enumerate(queries()):
         whole = evaluate(f, query)
-        sheet = Sheet(f, query)
-        assert sheet.cost(0, sheet.units) == query.cost and sheet.missing() == [(0, sheet.units)]
-        cuts = sorted({0, sheet.units, *rng.integers(sheet.units + 1, size=4).tolist()})
-        pieces = list(itertools.pairwise(cuts))
-        known: set[int] = set()
+        answer = OpenAnswer(abilities(f), query)
+        assert sum(map(query.tile_cost, answer.missing())) == query.cost
+        pieces = [cut for tile in answer.missing() for cut in cut_at_random(tile, rng)]
         for at in rng.permutation(len(pieces)):
-            start, stop = pieces[at]
-            parcel = pickle.loads(pickle.dumps(Parcel.of(sheet, start, stop, sender, str(number), None)))
-            units = parcels.work(parcel, query.anchors).units
-            sheet.fill(start, units)
-            sheet.fill(start, units)
-            known |= set(range(start, stop))
-            assert {u for a, b in sheet.missing() for u in range(a, b)} == set(range(sheet.units)) - known
-        assert sheet.complete and sheet.paid == query.cost
-        answer = sheet.answer()
-        np.testing.assert_array_equal(answer.values, whole.values)
+            before = answer.paid
+            task = pickle.loads(pickle.dumps(WorkerTask.of(answer, [pieces[at]], sender, str(number), None)))
+            (sums,) = tasks.work(task, query.anchors).sums
+            for _ in range(2):
+                answer.fill(Part(pieces[at], sums))
+                assert answer.paid == before + query.tile_cost(pieces[at])
+            assert sum(map(query.tile_cost, answer.missing())) == query.cost - answer.paid
+        assert answer.complete and answer.paid == query.cost
+        found = answer.answer()
+        np.testing.assert_array_equal(found.values, whole.values)
         if query.variance:
-            np.testing.assert_array_equal(answer.variance, whole.variance)
-    parcels.forget("f")
+            np.testing.assert_array_equal(found.variance, whole.variance)
+    tasks.forget("f")
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
@@ -163,8 +173,8 @@ def test_neither_the_workers_nor_the_order_matter(workers, seed, monkeypatch):
     pool = Eager(seed, workers)
     real = Workers._send_some
 
-    def send_and_flush(self, sheet, todo):
-        real(self, sheet, todo)
+    def send_and_flush(self, answer, todo):
+        real(self, answer, todo)
         pool.flush()
 
     monkeypatch.setattr(Workers, "_send_some", send_and_flush)
@@ -180,9 +190,10 @@ def test_bytes_of_a_task_are_those_of_the_anchors_and_a_few_hundred(monkeypatch)
             U.project(np.ones(dim))  # fills what directions remember
             U.rows(np.arange(2))
             query = Query(np.zeros(dim), Batch(10**6, rng.integers(10**6, size=500)), U, 0.1, Stencil.CENTRAL)
-            sheet = Sheet(BlackBox(float, dim=dim, n=10**6), query)
-            parcel = Parcel.of(sheet, 0, 40, Sender.here("x" * 32), "y" * 32, None)
-            size = len(pickle.dumps((parcel, query.anchors)))
+            answer = OpenAnswer(abilities(BlackBox(float, dim=dim, n=10**6)), query)
+            tiles = [answer.missing()[0].cells(0, 40)]
+            task = WorkerTask.of(answer, tiles, Sender.here("x" * 32), "y" * 32, None)
+            size = len(pickle.dumps((task, query.anchors)))
             assert size <= 8 * dim + 8 * 500 + 1500, (
                 f"{law}: {size - 8 * dim - 8 * 500} bytes beside x and the batch"
             )
@@ -202,21 +213,21 @@ def test_directions_travel_bare_through_wrappers():
 def test_the_problem_travels_when_a_worker_asks_for_it():
     pool = Eager(workers=1)
     engine = Workers(FuturePool(pool, killable.problem(), "token"), "token", None)
-    parcels.forget("token")
+    tasks.forget("token")
     query = Query(np.zeros(6), Batch(3))
-    sheet = Sheet(killable.problem(), query)
-    for outcome in engine.outcomes(sheet, deque(sheet.missing())):
+    answer = OpenAnswer(abilities(killable.problem()), query)
+    for outcome in engine.outcomes(answer, deque(answer.missing())):
         pool.flush()
-        if outcome is not None:
-            sheet.fill(outcome.start, outcome.found)
-    np.testing.assert_array_equal(sheet.answer().values, evaluate(killable.problem(), query).values)
-    assert "token" in parcels._problems and max(pool.sent) > 2 * min(pool.sent)
+        for part in () if outcome is None else outcome.parts:
+            answer.fill(part)
+    np.testing.assert_array_equal(answer.answer().values, evaluate(killable.problem(), query).values)
+    assert "token" in tasks._problems and max(pool.sent) > 2 * min(pool.sent)
     engine.close()
-    assert "token" not in parcels._problems
+    assert "token" not in tasks._problems
     for k in range(10):
-        parcels._remember(parcels._problems, str(k), k)
-    assert len(parcels._problems) == parcels.KEPT
-    parcels._problems.clear()
+        tasks._remember(tasks._problems, str(k), k)
+    assert len(tasks._problems) == tasks.KEPT
+    tasks._problems.clear()
 
 
 class Lethal:
@@ -356,8 +367,9 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np, threadpoolctl
 from zofw.core import Batch, Query
 from zofw.problems import LeastSquares, evaluate
-from zofw.run.executor import FuturePool, Workers
-from zofw.run.sheet import Sheet
+from zofw.run.workers.workers import FuturePool, Workers
+from zofw.problems.abilities import abilities
+from zofw.run.answering.open_answer import OpenAnswer
 if __name__ == "__main__":
     rng = np.random.default_rng(0)
     f, query = LeastSquares(rng.standard_normal((10, 100_000)), rng.standard_normal(10)), Query(rng.standard_normal((8, 100_000)), Batch(10))
@@ -369,11 +381,11 @@ if __name__ == "__main__":
         print("this linear algebra does not depend on its threads here")
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
     with threadpoolctl.threadpool_limits(2), ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        engine, sheet = Workers(FuturePool(pool, f, "f"), "f", None), Sheet(f, query)
-        for outcome in engine.outcomes(sheet, deque(sheet.missing())):
-            if outcome is not None:
-                sheet.fill(outcome.start, outcome.found)
-    assert np.array_equal(sheet.answer().values, answers[2])
+        engine, answer = Workers(FuturePool(pool, f, "f"), "f", None), OpenAnswer(abilities(f), query)
+        for outcome in engine.outcomes(answer, deque(answer.missing())):
+            for part in () if outcome is None else outcome.parts:
+                answer.fill(part)
+    assert np.array_equal(answer.answer().values, answers[2])
 """
     free = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     out = subprocess.run(
@@ -387,12 +399,12 @@ if __name__ == "__main__":
 
 def test_a_process_of_its_own_takes_over_the_threads_of_its_sender(monkeypatch):
     monkeypatch.delenv("ZOFW_THREADS", raising=False)
-    monkeypatch.setattr(parcels, "_settled", None)
+    monkeypatch.setattr(tasks, "_settled", None)
     with threadpoolctl.threadpool_limits(2):
-        parcels._settle(Sender("p", os.getpid(), 1))
+        tasks._settle(Sender("p", os.getpid(), 1))
         assert "ZOFW_THREADS" not in os.environ and Sender.here("p").threads == 2
         for _ in range(2):
-            parcels._settle(Sender("p", -1, 1))
+            tasks._settle(Sender("p", -1, 1))
             assert os.environ["ZOFW_THREADS"] == "1" and Sender.here("p").threads == 1
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     assert Sender.here("p").threads is None
@@ -419,10 +431,10 @@ def test_what_is_no_executor():
         zofw.minimize(killable.problem(), zofw.L2Ball(1.0), budget=100, executor=3)
 
 
-def test_units_of_a_query_that_fails_half_way():
+def test_cells_of_a_query_that_fails_half_way(monkeypatch):
+    monkeypatch.setattr(pipeline, "TOGETHER_SECONDS", math.inf)
     f = BlackBox(lambda x, i: math.nan if i == 2 else 1.0, dim=2, n=4)
-    sheet = Sheet(f, Query(np.zeros(2), Batch(4)))
-    found = []
-    with pytest.raises(zofw.EvaluationError, match="component 2"):
-        found.extend(evaluate_units(f, sheet.query, sheet.spans(0, 4)))
-    assert Tile(0, 0, 0, 4) == sheet.spans(0, 4)[0].tile and executor.ATTEMPTS > 1
+    answer = OpenAnswer(abilities(f), Query(np.zeros(2), Batch(4)))
+    (outcome,) = Here(f).outcomes(answer, deque(answer.missing()))
+    assert outcome.parts[0].sums.values.tolist() == [1.0, 1.0] and "component 2" in str(outcome.error)
+    assert outcome.left == [Tile(0, 0, 0, 4, 2, 4)]

@@ -17,8 +17,10 @@ from hypothesis.extra import numpy as hnp
 import zofw
 from conftest import examples, quadratic_sum
 from zofw.core import Answer, Batch, Query
-from zofw.run import answering, journal
-from zofw.run.codec import decode
+from zofw.run.answering import pipeline
+from zofw.run.files import journal
+from zofw.run.files.documents import decode
+from zofw.run.session.checks import check_answer
 
 quick = examples(60)
 
@@ -39,7 +41,7 @@ def run():
 
     good = killable.Counted(None)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answering, "TOGETHER_SECONDS", 0.0)
+        patch.setattr(pipeline, "TOGETHER_SECONDS", 0.0)
         path = Path(folder) / "run.npz"
         box = zofw.problems.BlackBox(dying, dim=killable.DIM, n=killable.N)
         with pytest.raises(Death):
@@ -169,7 +171,7 @@ def test_variances_too(told, variance):
     U = zofw.Rademacher().draw(np.random.default_rng(0), 6, 3)
     query = Query(np.zeros(6), Batch(7), U, 0.1, zofw.Stencil.CENTRAL, variance=True)
     try:
-        answer = zofw.run.session.check_answer(query, Answer(told, variance))
+        answer = check_answer(query, Answer(told, variance))
     except ValueError as error:
         assert len(str(error)) > 20
     else:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import zofw
-from zofw.run import journal
-from zofw.run.journal import FRAME, HEAD, Entry, Journal, Kind, read
+from zofw.core import Tile
+from zofw.run.files import journal
+from zofw.run.files.journal import FRAME, HEAD, NOWHERE, Entry, Journal, Kind, read
 
 IDENTITY, OTHER = bytes(range(16)), bytes(16)
 
@@ -19,10 +20,11 @@ IDENTITY, OTHER = bytes(range(16)), bytes(16)
 def path(tmp_path):
     rng = np.random.default_rng(0)
     book = Journal(tmp_path / "j", IDENTITY)
-    shapes = {Kind.ANSWER: [(2, 3), (2, 1)], Kind.CELLS: [(4,)], Kind.SUMS: [(2, 3)]}
+    shapes = {Kind.ANSWER: [(2, 3), (2, 1)], Kind.PART: [(4,)], Kind.AGAIN: [(3,)]}
     for k, kind in enumerate(Kind):
         arrays = tuple(rng.standard_normal(shape) for shape in shapes.get(kind, []))
-        book.append(Entry(kind, k, 10 + k, k, 2 * k, 0.5 * k, arrays))
+        tile = Tile(0, 1, 2, 3, 4, 8) if kind is Kind.PART else NOWHERE
+        book.append(Entry(kind, k, 10 + k, k, 2 * k, 0.5 * k, tile, arrays))
     book.close()
     return tmp_path / "j"
 
@@ -34,6 +36,7 @@ def test_entries_come_back(path):
         fields = (list(Kind)[k], k, 10 + k, k, 2 * k, 0.5 * k)
         assert (entry.kind, entry.serial, entry.number, entry.a, entry.b, entry.seconds) == fields
     assert [array.shape for array in reading.entries[0].arrays] == [(2, 3), (2, 1)]
+    assert reading.entries[1].tile == Tile(0, 1, 2, 3, 4, 8)
     again = Journal(path, IDENTITY, reading.size, reading.digest)
     again.append(Entry(Kind.FAILED, 5, 15))
     again.close()
@@ -108,9 +111,9 @@ def test_a_write_that_fails_half_way_leaves_no_trace(path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", half)
         with pytest.raises(OSError, match="No space left"):
-            book.append(Entry(Kind.CELLS, 5, 0, arrays=(np.zeros(100),)))
+            book.append(Entry(Kind.AGAIN, 5, 0, arrays=(np.zeros(100),)))
     assert path.read_bytes() == before
-    book.append(Entry(Kind.CELLS, 5, 0, arrays=(np.zeros(100),)))
+    book.append(Entry(Kind.AGAIN, 5, 0, arrays=(np.zeros(100),)))
     book.close()
     assert len(read(path, IDENTITY).entries) == 6
 
@@ -122,6 +125,6 @@ def test_the_disk_is_reached_once_a_second(tmp_path, monkeypatch):
     book = Journal(tmp_path / "j", IDENTITY)
     for k in range(100):
         now[0] += 0.1
-        book.append(Entry(Kind.CELLS, k, 0, arrays=(np.zeros(1),)))
+        book.append(Entry(Kind.AGAIN, k, 0, arrays=(np.zeros(1),)))
     assert 8 <= len(syncs) <= 12
     book.close()

@@ -82,7 +82,8 @@ def here() -> Sharded:
 
 def same(result, whole) -> None:
     np.testing.assert_array_equal(result.x, whole.x)
-    assert result.ledger == whole.ledger and result.fun == whole.fun
+    assert result.ledger == whole.ledger
+    np.testing.assert_equal(result.fun, whole.fun)
 
 
 @pytest.mark.parametrize("method", ["zsfw-dvr", "explore-correct", "acc-szofw", "fzfw"])
@@ -128,10 +129,10 @@ def test_parts_that_were_sent_are_sent_again(client):
 
 def test_a_checkpoint_of_a_run_in_parts_goes_on_elsewhere(client, tmp_path):
     path = tmp_path / "run.npz"
-    run(loaded(tmp_path), max_iter=3, checkpoint=path, executor=client)
+    run(loaded(tmp_path), max_iter=3, checkpoint=path, executor=client, diagnose=0)
     before = built(tmp_path)
     result = zofw.resume(path, here(), max_iter=6)
-    same(result, run(here()))
+    same(result, run(here(), diagnose=0))
     assert os.getpid() not in {pid for holders in before.values() for pid in holders}
 
 

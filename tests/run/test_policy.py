@@ -15,7 +15,8 @@ import pytest
 import zofw
 from conftest import quadratic_sum
 from zofw.problems import BlackBox
-from zofw.run.answers import check_answer
+from zofw.run.record.limits import Limits
+from zofw.run.session.checks import check_answer
 
 FAST = zofw.Retry(3, backoff=0.0)
 BAD = {
@@ -94,7 +95,7 @@ def test_skipping_drops_the_iteration_and_draws_it_anew(tmp_path):
     f = Moody(lambda call: call == 50)
     result = solve(f, on_error="skip")
     assert (
-        result.status is zofw.Status.BUDGET
+        result.status is zofw.Status.MAX_ITER
         and result.nit == whole.nit
         and result.nfev == f.calls <= killable.BUDGET
     )
@@ -189,7 +190,7 @@ def test_a_problem_of_ones_own_that_raises():
 
     result = zofw.minimize(Own(), zofw.Simplex(), method="zo-fw", budget=100, on_error=FAST, diagnose=0)
     assert result.status is zofw.Status.BUDGET and result.ledger["failed"] == 8
-    with pytest.raises(OSError, match="no route"):
+    with pytest.raises(zofw.EvaluationError, match="raised OSError: no route"):
         zofw.minimize(Own(), zofw.Simplex(), method="zo-fw", budget=100, diagnose=0)
 
 
@@ -283,4 +284,4 @@ def test_answers_with_variances():
 
 def test_limits_have_names():
     with pytest.raises(TypeError, match="There is no limit 'max_queries'"):
-        zofw.run.session.check_limits({"max_queries": 3})
+        Limits().with_(max_queries=3)

@@ -13,7 +13,7 @@ import pytest
 import zofw
 from zofw.algorithms import FrankWolfe
 from zofw.problems import BlackBox, Correntropy, Logistic
-from zofw.run.reference import reference
+from zofw.references import reference
 
 D = 12
 

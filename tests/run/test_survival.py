@@ -21,8 +21,9 @@ import pytest
 
 import zofw
 from conftest import quadratic_sum
-from zofw.run import answering, lock, logbook
-from zofw.run.logbook import Logbook
+from zofw.run.answering import pipeline
+from zofw.run.files import lock, run_files
+from zofw.run.files.run_files import RunFiles
 
 SCRIPT = Path(killable.__file__)
 NAMES = list(zofw.methods())
@@ -30,7 +31,7 @@ NAMES = list(zofw.methods())
 
 @pytest.fixture(autouse=True)
 def every_evaluation_written_down_at_once(monkeypatch):
-    monkeypatch.setattr(answering, "TOGETHER_SECONDS", 0.0)
+    monkeypatch.setattr(pipeline, "TOGETHER_SECONDS", 0.0)
 
 
 def wait_for(paid: Path, process: subprocess.Popen, evaluations: int = 1) -> None:
@@ -116,12 +117,12 @@ def test_signals_reach_methods_that_ask_nothing_and_leave_other_threads_alone(tm
     thread = threading.Thread(target=lambda: results.append(killable.run("zo-fw", tmp_path / "b.npz", f)))
     thread.start()
     thread.join()
-    assert results[0].status is zofw.Status.BUDGET
+    assert results[0].status is zofw.Status.MAX_ITER
 
 
 def test_a_run_is_never_overwritten(tmp_path):
     f, path = quadratic_sum(), tmp_path / "run.npz"
-    settings = {"method": "zo-fw", "budget": 200, "rng": 0, "checkpoint": path}
+    settings = {"method": "zo-fw", "budget": 200, "rng": 0, "checkpoint": path, "diagnose": 20}
     ball = zofw.L1Ball(1.0)
     with pytest.raises(FileNotFoundError, match="resume='auto' begins one"):
         zofw.minimize(f, ball, resume=True, **settings)
@@ -160,7 +161,7 @@ def test_a_run_is_never_overwritten(tmp_path):
 
 
 def _resolved(f, ball):
-    return zofw.Session(ball, dim=f.dim, n=f.n, method="zo-fw", budget=200).algorithm
+    return zofw.Session(ball, dim=f.dim, n=f.n, method="zo-fw", budget=200).run.method
 
 
 def interrupted(path: Path, f, after: int, **settings: object) -> None:
@@ -184,8 +185,8 @@ def interrupted(path: Path, f, after: int, **settings: object) -> None:
 def test_the_previous_checkpoint_is_used_where_the_last_is_broken(damage, tmp_path, monkeypatch, caplog):
     path, f = tmp_path / "run.npz", killable.problem()
     whole = killable.run("zsfw-dvr", None, f)
-    monkeypatch.setattr(logbook, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(logbook, "SHARE", 0)
+    monkeypatch.setattr(run_files, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(run_files, "SHARE", 0)
     interrupted(path, f, whole.nfev - 7)
     text = path.read_bytes()
     broken = {
@@ -276,14 +277,14 @@ def test_two_processes_on_one_checkpoint(tmp_path):
         process.kill()
         process.wait()
     assert (tmp_path / "run.npz.lock").exists()  # left by the dead, and no obstacle
-    assert zofw.resume(path, killable.problem()).status is zofw.Status.BUDGET
+    assert zofw.resume(path, killable.problem()).status is zofw.Status.MAX_ITER
     assert not (tmp_path / "run.npz.lock").exists()
 
 
 def test_two_runs_of_one_process_and_a_system_without_posix_locks(tmp_path, monkeypatch):
-    book = Logbook(tmp_path / "run.npz")
+    book = RunFiles(tmp_path / "run.npz")
     with pytest.raises(zofw.LockedError, match="another run of this very process"):
-        Logbook(tmp_path / "run.npz")
+        RunFiles(tmp_path / "run.npz")
     book.close()
     monkeypatch.setattr(lock, "posix", None)
     held = lock.Lock(tmp_path / "a.lock")

@@ -13,7 +13,7 @@ from zofw.core import Array, Indices
 from zofw.extras import extra
 from zofw.problems import BlackBox
 from zofw.run import minimize
-from zofw.run.result import Result
+from zofw.run.record.result import Result
 from zofw.sets import L1Ball, L2Ball, LinfBall
 
 EvasionAttack: Any = extra("art.attacks.attack", "art").EvasionAttack

@@ -163,7 +163,7 @@ class ZOSampler(optuna.samplers.BaseSampler):
             inside=True,
             diagnose=0,
         )
-        session.identity = f"{seed:032x}"  # the same run asks under the same names in every process
+        session.run.identity = f"{seed:032x}"  # the same run asks under the same names in every process
         return Desk(session)
 
 

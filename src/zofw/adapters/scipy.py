@@ -15,7 +15,7 @@ from scipy.optimize import Bounds, OptimizeWarning
 from zofw.core import Array
 from zofw.problems import BlackBox, mean_value
 from zofw.run import BudgetError, minimize
-from zofw.run.result import Result
+from zofw.run.record.result import Result
 from zofw.sets import Region, as_set, can_clip
 
 PER_COORDINATE = 1000  # evaluations for each coordinate where no limit is given

@@ -14,7 +14,7 @@ from zofw.core import Array
 from zofw.extras import extra
 from zofw.problems import Correntropy, LeastSquares, Logistic
 from zofw.run import minimize
-from zofw.run.result import Result
+from zofw.run.record.result import Result
 from zofw.sets import Box, L1Ball, Product, as_set
 
 ClassifierMixin: Any = extra("sklearn.base", "data").ClassifierMixin

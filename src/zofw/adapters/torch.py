@@ -14,7 +14,7 @@ from zofw.core import Array
 from zofw.extras import extra
 from zofw.problems import BlackBox
 from zofw.run import minimize
-from zofw.run.result import Result
+from zofw.run.record.result import Result
 from zofw.sets import Product, as_set, can_project
 
 torch: Any = extra("torch", "torch")

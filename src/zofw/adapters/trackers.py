@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from zofw.run import Session
-from zofw.run.result import Result
+from zofw.run.record.result import Result
 
 logger = logging.getLogger("zofw")
 
@@ -80,12 +80,12 @@ class Tracker:
         self._sent = time.monotonic()
         numbers = {
             "iteration": session.nit,
-            "lmos": session.nlmo,
+            "lmos": session.run.nlmo,
             "seconds": session.seconds,
-            **session.info.columns(),
+            **session.run.info.columns(),
         }
-        if session.gap is not None:
-            numbers["gap"] = session.gap
+        if session.run.gap is not None:
+            numbers["gap"] = session.run.gap
         self._log(numbers, session.nfev)
 
     def finish(self, result: Result) -> None:
@@ -154,12 +154,12 @@ def _describe(target: Any, prefix: str, settings: Mapping[str, str]) -> None:
 
 
 def _settings(session: Session) -> dict[str, str]:
-    limits = {name: limit for name, limit in session.limits.items() if limit is not None}
+    limits = {name: limit for name, limit in vars(session.run.limits).items() if limit is not None}
     return {
-        "method": session.algorithm.name,
-        "settings": repr(session.algorithm),
-        "set": repr(session.set),
-        "seed": repr(session.entropy),
+        "method": session.run.method.name,
+        "settings": repr(session.run.method),
+        "set": repr(session.run.set),
+        "seed": repr(session.run.entropy),
         **{
             name: str(value)
             for name, value in {"dim": session.task.dim, "n": session.task.n, **limits}.items()

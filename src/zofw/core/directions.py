@@ -64,6 +64,14 @@ class Directions(Protocol):
     def T(self) -> Transposed: ...
 
 
+@runtime_checkable
+class Derived(Protocol):
+    """Directions made of others."""
+
+    @property
+    def base(self) -> Directions: ...
+
+
 @dataclass(frozen=True)
 class Transposed:
     """Uᵀ as an operator."""

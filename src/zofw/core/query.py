@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zofw.core.directions import Array, Directions, Indices
+from zofw.core.directions import Array, Derived, Directions, Indices
 
 
 class Stencil(Enum):
@@ -33,6 +33,7 @@ class Purpose(Enum):
     REFRESH = "refresh"
     LINE_SEARCH = "line search"
     CERTIFICATE = "certificate"
+    RESULT = "result"
 
     def __init__(self, line: str) -> None:
         self.line = line
@@ -78,12 +79,26 @@ class Batch:
 
 
 class Tile(NamedTuple):
-    """Columns [left, right) of the directions against positions [top, bottom) of the batch."""
+    """A slice of work: columns [left, right) of the directions against positions [top, bottom) of the batch.
+
+    Of these, all together, or the single evaluations [start, stop) in the order anchor, point, component.
+    """
 
     left: int
     right: int
     top: int
     bottom: int
+    start: int = 0
+    stop: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is evaluated in one piece."""
+        return self.stop == 0
+
+    def cells(self, start: int, stop: int) -> Tile:
+        """Some of its single evaluations."""
+        return self._replace(start=start, stop=stop)
 
     @property
     def first(self) -> bool:
@@ -176,6 +191,35 @@ class Query:
     def bases(self) -> int:
         """Values at the anchor itself: one mean, or one for each component of a paired query."""
         return self.count if self.paired else 1
+
+    @property
+    def asked(self) -> Directions | None:
+        """The directions as the method gave them, before a set's affine hull was seen to."""
+        return self.directions.base if isinstance(self.directions, Derived) else self.directions
+
+    def tile_width(self, tile: Tile) -> int:
+        """How many points a tile evaluates at each anchor."""
+        along = tile.right - tile.left
+        if self.stencil is Stencil.VALUE:
+            return 1
+        base = along if self.paired else int(tile.left == 0)
+        return along * (2 if self.stencil.two_sided else 1) + (base if self.stencil.has_base else 0)
+
+    def tile_cost(self, tile: Tile) -> int:
+        """Evaluations in a tile, or in the cells of it that are meant."""
+        if not tile.whole:
+            return tile.stop - tile.start
+        return len(self.anchors) * self.tile_width(tile) * (1 if self.paired else tile.bottom - tile.top)
+
+    def point(self, anchor: int, column: int) -> Array:
+        """The point of one value of the answer."""
+        x = self.anchors[anchor]
+        sides = 2 if self.stencil.two_sided else 1
+        if self.directions is None or column >= sides * self.count:
+            return np.array(x)
+        side, j = divmod(column, self.count)
+        step = self.radius * self.directions.columns(j, j + 1)[:, 0]
+        return np.asarray(x - step if side else x + step)
 
     def tile_columns(self, tile: Tile) -> NDArray[np.intp]:
         """Positions, within the ``width`` values of an anchor, of what a tile evaluates."""

@@ -70,14 +70,6 @@ class Projecting(Protocol):
         """The member nearest to x."""
 
 
-@runtime_checkable
-class Conditioned(Protocol):
-    """Directions of a lazy law, which may be drawn again where a batch could not see them."""
-
-    def given(self, seen: Indices | None) -> Directions:
-        """U with the rows outside ``seen`` replaced; None for a batch that sees all."""
-
-
 class OutOfBudget(Exception):
     """Thrown into an open iteration whose next query the budget cannot pay; catch it to end with what is known."""
 
@@ -149,9 +141,10 @@ class Task:
 
     def given(self, U: Directions, S: Batch) -> Directions:
         """U for use after a query over S: a lazy law replaces the rows that S cannot see, every other keeps them."""
-        if not isinstance(U, Conditioned):
+        conditioned: Callable[[Indices | None], Directions] | None = getattr(U, "given", None)
+        if conditioned is None:
             return U
-        return U.given(None if self.support is None else self.support(S))
+        return conditioned(None if self.support is None else self.support(S))
 
     def sample(self, rng: np.random.Generator, size: int) -> Batch:
         """``size`` components drawn uniformly with replacement."""

@@ -15,18 +15,17 @@ import numpy as np
 
 from zofw.core import Array, Indices
 from zofw.desk.files import load
-from zofw.desk.folder import NAME, Folder, Look, settled, stamp
+from zofw.desk.folder import NAME, DeskFolder, Look, settled, stamp
 from zofw.desk.reply import AnswerError, Reply
 from zofw.desk.request import Request
 from zofw.desk.round import Round, check_counts
-from zofw.problems.cancellation import watch_cancellation
 from zofw.run import Session
-from zofw.run.codec import FileError
-from zofw.run.journal import Kind
-from zofw.run.session import FAILED
+from zofw.run.files.documents import FileError
+from zofw.run.files.journal import Kind
+from zofw.run.record.run import FAILED
 
 if TYPE_CHECKING:
-    from zofw.run.result import Result
+    from zofw.run.record.result import Result
 
 logger = logging.getLogger("zofw")
 
@@ -78,7 +77,7 @@ class Desk:
         *,
         size: int = 1,
         merge: bool = False,
-        folder: Folder | None = None,
+        folder: DeskFolder | None = None,
         at_once: int = 1000,
     ) -> None:
         check_counts(size=size, at_once=at_once)
@@ -87,8 +86,6 @@ class Desk:
         self.spared = 0  # since it was opened
         self._round: Round | None = None
         self._past: deque[Round] = deque(maxlen=KEPT)
-        if folder is not None:
-            session.observers.append(folder.logbook.save_if_due)
         self._turn()
         self._publish()
 
@@ -120,7 +117,7 @@ class Desk:
                 f"There is no desk in {folder}. To begin one, give a set, dim=… and budget=…."
             )
         check_counts(size=1 if size is None else size, at_once=at_once)
-        place = Folder(folder)
+        place = DeskFolder(folder)
         try:
             if place.begun:
                 session = place.resume(set, settings)
@@ -150,21 +147,19 @@ class Desk:
         """Answer the session as soon as its query is complete, and unfold the next one."""
         while (query := self.session.ask()) is not None:
             if self._round is None:
-                self._round = Round(query, self.session.number, self.session.identity, self.size, self.merge)
+                run = self.session.run
+                self._round = Round(query, run.number, run.identity, self.size, self.merge)
                 self._recall(self._round)
                 continue
             if not self._round.complete:
                 return
             answer = self._round.answer()
-            watch_cancellation(self, query, answer)
-            self.spared += self._round.sheet.units - len(self._round)
-            if self.folder is not None:
-                self.folder.logbook.answered(self.session, answer)
+            self.spared += self._round.whole.units - len(self._round)
             self._set_aside()
             self.session.tell(query, answer)
         self._set_aside()
-        if self.folder is not None:
-            self.folder.logbook.save(self.session)
+        if self.session.files is not None:
+            self.session.files.save(self.session.snapshot())
 
     def _set_aside(self) -> None:
         """The open query is answered, or withdrawn."""
@@ -203,8 +198,7 @@ class Desk:
         """
         self._check_held()
         if self._round is not None:
-            paid = self._round.sheet.paid
-            self._note(Kind.DROPPED, b=paid)
+            paid = self._round.whole.paid
             self._keep_partial(self._round)
             self._set_aside()
             self.session.drop(paid)
@@ -270,9 +264,10 @@ class Desk:
         """Values that are news: into the journal, then into requests that are complete with them."""
         order = np.argsort(numbers)
         numbers, values = numbers[order], values[order]
-        for first, part in round.portions(numbers, values):
-            self._note(Kind.CELLS, first, arrays=[part])
+        for tile, sums in round.portions(numbers, values):
+            self.session.keep(tile, [sums.values])
         round.fill(numbers, values)
+        self.session.in_hand = round.whole.paid
         self._finish(round, np.unique(numbers // round.size))
 
     def _finish(self, round: Round, blocks: Indices) -> None:
@@ -307,45 +302,31 @@ class Desk:
         for reason in dict.fromkeys(reply.failed.values()):
             logger.warning("Request %s: evaluations failed: %s", reply.id, reason)
         cost = len(failed) if reply.paid else 0
-        charged = self.session.ledger[FAILED] + cost
-        self._note(
-            Kind.CELLS,
-            int(failed[0]),
-            charged,
-            arrays=[np.empty(0), np.append(round.code, failed).astype(float)],
-        )
+        self.session.ask_again(np.append(round.code, failed), self.session.ledger[FAILED] + cost)
         round.ask_again(failed)
         self._charge(round, cost)
 
     def _charge(self, round: Round, cost: int) -> None:
-        if cost:
-            withdrawn = round.query.cost > self.session.remaining - cost
-            paid = round.sheet.paid if withdrawn else 0
-            self._note(Kind.FAILED, cost, paid)
-            self.session.fail(cost, paid)
-            if withdrawn:
-                self._keep_partial(round)
-                self._set_aside()
-
-    def _note(self, kind: Kind, a: int = 0, b: int = 0, arrays: Any = ()) -> None:
-        if self.folder is not None:
-            self.folder.logbook.note(self.session, kind, a, b, arrays)
+        if cost and not self.session.fail(cost, round.whole.paid):
+            self._keep_partial(round)
+            self._set_aside()
 
     def _recall(self, round: Round) -> None:
         """What the journal has of the query that was open when the desk was left."""
-        if self.folder is None or not self.folder.logbook.parts:
-            return
-        parts, self.folder.logbook.parts = self.folder.logbook.parts, []
+        entries, self.session.parts = self.session.parts, []
         told: dict[int, float] = {}
         charged = 0
-        for part in parts:
-            told |= {
-                unit: value for unit, value in enumerate(part.arrays[0].tolist(), part.a) if unit not in told
-            }
-            if not part.arrays[0].size and part.arrays[1][0] == round.code:
-                round.ask_again(part.arrays[1][1:].astype(np.int64))
-                charged = part.b
+        for entry in entries:
+            if entry.kind is Kind.PART:
+                first = round.whole.number(entry.tile)
+                told = dict(enumerate(entry.arrays[0].tolist(), first)) | told
+            elif entry.arrays[0][0] == round.code:
+                round.ask_again(entry.arrays[0][1:].astype(np.int64))
+                charged = entry.a
+        if not entries:
+            return
         round.refill(told)
+        self.session.in_hand = round.whole.paid
         self._finish(round, np.unique(np.flatnonzero(round.known) // round.size))
         self._charge(round, max(0, charged - self.session.ledger[FAILED]))
 
@@ -398,7 +379,7 @@ class Desk:
                 f"This desk was closed, and nothing it is told would be kept. Desk.open({str(self.folder.path)!r}) opens it."
             )
 
-    def _at_folder(self) -> Folder:
+    def _at_folder(self) -> DeskFolder:
         self._check_held()
         if self.folder is None:
             raise ValueError("This desk has no folder; Desk.open(folder, …) makes one that has.")
@@ -407,24 +388,24 @@ class Desk:
     def _publish(self) -> None:
         if self.folder is not None:
             self.folder.publish(self.requests(self.at_once))
-            self.folder.report((self.session.status, self.session.number), self.status)
+            self.folder.report((self.session.status, self.session.run.number), self.status)
 
     def status(self) -> dict[str, Any]:
         """Where the run stands, in plain values."""
-        session, round = self.session, self._round
+        run, round = self.session.run, self._round
         return {
             "zofw": "status",
-            "run": session.identity,
-            "status": session.status.name.lower(),
-            "message": session.status.sentence,
-            "method": session.algorithm.name,
-            "iterations": session.nit,
-            "evaluations": session.nfev,
-            "failed": session.ledger[FAILED],
-            "budget": session.task.budget,
+            "run": run.identity,
+            "status": run.status.name.lower(),
+            "message": run.message,
+            "method": run.method.name,
+            "iterations": run.nit,
+            "evaluations": run.nfev,
+            "failed": run.ledger[FAILED],
+            "budget": run.limits.budget,
             "asked": 0 if round is None else len(round),
             "answered": 0 if round is None else int(round.known.sum()),
-            "x": session.x.tolist() if session.task.dim <= SHOWN else None,
+            "x": run.x.tolist() if run.dim <= SHOWN else None,
         }
 
     def result(self) -> Result:

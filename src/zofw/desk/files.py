@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from zofw.run.codec import FileError, sync_folder
-from zofw.run.logbook import StorageError
+from zofw.run.files.documents import FileError, StorageError, sync_folder
 
 ENDINGS = (".json", ".npz")
 LONGEST = 1 << 28  # bytes of a file that is read

@@ -26,10 +26,9 @@ from typing import Any
 from zofw.desk.files import ENDINGS, load, put
 from zofw.desk.reply import AnswerError, Reply
 from zofw.desk.request import Request
-from zofw.run import Logbook, Session
-from zofw.run.codec import FileError
-from zofw.run.logbook import StorageError
-from zofw.run.seeds import entropy_of
+from zofw.run import RunFiles, Session
+from zofw.run.files.documents import FileError, StorageError
+from zofw.run.session.seeds import entropy_of
 
 logger = logging.getLogger("zofw")
 
@@ -64,7 +63,7 @@ class Look:
     refused: dict[Path, str] = field(default_factory=dict)
 
 
-class Folder:
+class DeskFolder:
     """The files of one desk, held by one process at a time.
 
     Parameters
@@ -82,7 +81,7 @@ class Folder:
             raise StorageError(
                 error.errno, f"There can be no desk in {self.path}: {error.strerror}"
             ) from error
-        self.logbook = Logbook(self.path / "run.npz")
+        self.files = RunFiles(self.path / "run.npz")
         self.held = True
         self._published: dict[str, tuple[int, ...]] | None = None  # file → its stamp; None: not known
         self._reported: Any = None
@@ -92,13 +91,13 @@ class Folder:
     @property
     def begun(self) -> bool:
         """Whether it holds a run."""
-        return self.logbook.exists
+        return self.files.exists
 
     def begin(self, session: Session, made: dict[str, Any]) -> None:
         """Write down how requests are made, and then the run."""
         head = {"zofw": "desk", "version": VERSION}
         put(self.path / "desk.json", json.dumps(head | made).encode(), durable=True)
-        self.logbook.begin(session)
+        session.write_to(self.files)
 
     def resume(self, set: Any, settings: Mapping[str, Any]) -> Session:
         """The run that is here, if it is the one that was asked for."""
@@ -106,13 +105,13 @@ class Folder:
             raise TypeError(f"A run has no setting {min(unknown)!r}; see zofw.Session for those there are.")
         limits = {name: settings[name] for name in LIMITS if settings.get(name) is not None}
         given = {name: settings[name] for name in HANDED if name in settings}
-        session = self.logbook.resume(limits, set=set, **given)
+        run = (session := Session.resume(self.files, set=set, **given, **limits)).run
         saved = {
-            "dim": session.task.dim,
-            "n": session.task.n,
-            "inside": session.inside,
-            "gap_tol": session.gap_tol,
-            "rng": session.entropy,
+            "dim": run.dim,
+            "n": run.n,
+            "inside": run.inside,
+            "gap_tol": run.gap_tol,
+            "rng": run.entropy,
         }
         for name, value in settings.items():
             agrees = name not in saved or saved[name] == (value if name != "rng" else entropy_of(value))
@@ -139,7 +138,7 @@ class Folder:
     def close(self) -> None:
         """Leave it to whoever comes next."""
         self.held = False
-        self.logbook.close()
+        self.files.close()
 
     # ------------------------------------------------------------------ outward
 

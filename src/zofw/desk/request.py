@@ -20,7 +20,7 @@ import numpy as np
 
 from zofw.core import Array, Indices
 from zofw.desk.files import load
-from zofw.run.codec import FileError
+from zofw.run.files.documents import FileError
 
 VERSION = 1
 JSON_NUMBERS = 20_000  # a request with more numbers than this goes to an npz file

@@ -11,24 +11,28 @@ from numpy.typing import NDArray
 from zofw.core import Answer, Array, Indices, Query, blocks
 from zofw.desk.request import Request
 from zofw.differences import LARGEST, STEEPEST
-from zofw.run.sheet import Sheet, evaluate_units
+from zofw.problems.abilities import Sums, abilities
+from zofw.problems.evaluate import Part, cells
+from zofw.run.answering.open_answer import OpenAnswer
 
 TOGETHER = 1 << 20  # coordinates of points unfolded at a time: 8 MB
 
 Seen = list[tuple[Array, int]]
 
 
-class Witness:
-    """Stands where a problem stands when units are evaluated, and writes down what it is asked for."""
+class Elsewhere:
+    """Stands where a problem stands: one whose every evaluation is made alone, by somebody else."""
 
-    cellwise = True
+    cellwise, n, dim = True, 1, 1
 
-    def __init__(self) -> None:
-        self.seen: Seen = []
+    def values(self, points: Array, components: Indices) -> Array:
+        raise NotImplementedError("Nobody here evaluates anything.")
 
     def one(self, x: Array, component: int) -> float:
-        self.seen.append((x, component))
-        return 0.0
+        raise NotImplementedError("Nobody here evaluates anything.")
+
+
+ELSEWHERE = abilities(Elsewhere())
 
 
 class Round:
@@ -53,11 +57,11 @@ class Round:
     def __init__(self, query: Query, number: int, run: str, size: int, merge: bool) -> None:
         self.query, self.run, self.size = query, run, size
         self.label = f"{number:06d}-{fingerprint(query)}"
-        self.sheet = Sheet(Witness(), query)
+        self.whole = OpenAnswer(ELSEWHERE, query)
         self._window = max(1, TOGETHER // query.anchors.shape[1])
         self._nearby: tuple[int, Seen] = -1, []
         self.twins = self._find_twins() if merge else None  # number → units
-        count = self.sheet.units if self.twins is None else len(self.twins)
+        count = self.whole.units if self.twins is None else len(self.twins)
         self.values: Array = np.zeros(count)
         self.known: NDArray[np.bool_] = np.zeros(count, dtype=bool)
         self._again: dict[int, list[Indices]] = {}  # block → numbers in each of its further requests
@@ -76,7 +80,7 @@ class Round:
 
     @property
     def complete(self) -> bool:
-        return self.sheet.complete
+        return self.whole.complete
 
     @property
     def largest(self) -> float:
@@ -85,7 +89,7 @@ class Round:
 
     def answer(self) -> Answer:
         """All evaluations together."""
-        return self.sheet.answer()
+        return self.whole.answer()
 
     # ------------------------------------------------------------------ asking
 
@@ -150,19 +154,25 @@ class Round:
         for unit in numbers.tolist() if self.twins is None else [self.twins[j][0] for j in numbers.tolist()]:
             start = unit - unit % self._window
             if self._nearby[0] != start:
-                self._nearby = start, self._unfold(start, min(start + self._window, self.sheet.units))
+                self._nearby = start, self._unfold(start, min(start + self._window, self.whole.units))
             yield self._nearby[1][unit - start]
 
     def _unfold(self, start: int, stop: int) -> Seen:
-        witness = Witness()
-        for _ in evaluate_units(witness, self.query, self.sheet.spans(start, stop)):
-            pass
-        return witness.seen
+        seen: Seen = []
+
+        def look(x: Array, component: int) -> float:
+            seen.append((x, component))
+            return 0.0
+
+        for tile in self.whole.cut(start, stop):
+            for _ in cells(look, self.query, tile):
+                pass
+        return seen
 
     def _find_twins(self) -> list[list[int]]:
         first: dict[tuple[bytes, int], int] = {}
         twins: list[list[int]] = []
-        for start, stop in blocks(self.sheet.units, self._window):
+        for start, stop in blocks(self.whole.units, self._window):
             for unit, (x, i) in enumerate(self._unfold(start, stop), start):
                 place = first.setdefault((hashlib.blake2b(x.tobytes()).digest(), i), len(twins))
                 if place == len(twins):
@@ -172,8 +182,8 @@ class Round:
 
     # ------------------------------------------------------------------ being told
 
-    def portions(self, numbers: Indices, values: Array) -> list[tuple[int, Array]]:
-        """Values of ascending numbers by the units they fill, (first unit, values) for each run of units."""
+    def portions(self, numbers: Indices, values: Array) -> Iterator[Part]:
+        """Values of ascending numbers as parts of the answer."""
         units, known = numbers, values
         if self.twins is not None:
             each = [self.twins[j] for j in numbers.tolist()]
@@ -181,12 +191,17 @@ class Round:
             known = np.repeat(values, [len(twins) for twins in each])
             order = np.argsort(units)
             units, known = units[order], known[order]
-        return [(int(run[0]), known[np.searchsorted(units, run)]) for run in consecutive(units)]
+        for run in consecutive(units):
+            told = known[np.searchsorted(units, run)]
+            for tile in self.whole.cut(int(run[0]), int(run[-1]) + 1):
+                count = tile.stop - tile.start
+                yield Part(tile, Sums(told[:count]))
+                told = told[count:]
 
     def fill(self, numbers: Indices, values: Array) -> None:
         """Enter values that were not known."""
-        for first, part in self.portions(numbers, values):
-            self.sheet.fill(first, part.tolist())
+        for part in self.portions(numbers, values):
+            self.whole.fill(part)
         self.values[numbers], self.known[numbers] = values, True
 
     def refill(self, told: dict[int, float]) -> None:

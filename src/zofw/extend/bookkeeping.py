@@ -17,7 +17,7 @@ from zofw.extend.mathematics import Subject
 from zofw.extend.play import smooth_sum
 from zofw.problems import evaluate, mean_value
 from zofw.run import BudgetError, Session
-from zofw.run.result import Result
+from zofw.run.record.result import Result
 from zofw.sets import ConvexHull, L1Ball, L2Ball, NuclearBall, Simplex, as_set, can_project
 from zofw.sets.check import Skipped
 
@@ -196,7 +196,7 @@ def charges_what_it_states(on: Subject) -> Iterator[str]:
             yield f"iteration {t} makes {calls} LMO calls, and Facts(lmo={facts.lmo!r}) states otherwise."
     if " if " in facts.queries and len({spent for spent, *_ in rows}) < 2:
         yield f"only one branch of Facts(queries={facts.queries!r}) occurred in {LONG} iterations, so it proves nothing."
-    kept = [getattr(run.state, field.name) for field in dataclasses.fields(run.state)]
+    kept = list(vars(run.state).values())
     vectors = sum(isinstance(value, np.ndarray) and value.shape == (FEW,) for value in kept)
     if not isinstance(facts.vectors, str) and vectors != facts.vectors:
         yield f"the state keeps {vectors} vectors, and Facts(vectors={facts.vectors}) states otherwise."

@@ -19,7 +19,7 @@ from zofw.lab.records import SpecError, record
 from zofw.lab.spec import Case, fingerprint
 from zofw.lab.store import read_json, write_json
 from zofw.problems import UniversalAttack, problems
-from zofw.run.reference import reference
+from zofw.references import reference
 from zofw.sets import SETS, as_set
 
 __all__ = ["NO_CODE", "Built", "Code", "Optimum", "attacks", "build_case", "missing_files", "optimum"]

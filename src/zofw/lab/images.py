@@ -16,7 +16,7 @@ from zofw.lab.runner import Ended
 from zofw.lab.spec import Experiment
 from zofw.lab.store import Folder
 from zofw.lab.summary import Summary
-from zofw.run.result import Result
+from zofw.run.record.result import Result
 
 __all__ = ["draw_adversarial", "reached", "stored_images"]
 

@@ -28,7 +28,7 @@ from zofw.lab.store import Folder, StoreError, read_json, write_json, write_trac
 from zofw.problems import mean_value
 from zofw.registry import UnknownName
 from zofw.run import BudgetError, FileError, LockedError, Session, Status, Trace, minimize
-from zofw.run.result import Result
+from zofw.run.record.result import Result
 
 __all__ = ["Ended", "Outcome", "Progress", "Unit", "Watcher", "execute", "run_all"]
 
@@ -219,7 +219,7 @@ def _run(unit: Unit, folder: Folder, tell: Callable[[Progress], None] | None) ->
         return
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-    watch.annotate(result.trace, result.x)
+    watch.annotate(result.trace, result.last)
     _finished(unit, ready, folder, result)
 
 
@@ -240,7 +240,7 @@ class _Watch:
 
     def __call__(self, session: Session) -> None:
         if session.trace.rows[-1][0] == session.nit:
-            with session.clock.paused():
+            with session.diagnosis.clock.paused():
                 self.annotate(session.trace, session.x)
         now = time.monotonic()
         if self.tell is not None and now - self.told > TOLD_EVERY:
@@ -255,7 +255,7 @@ def _finished(unit: Unit, ready: Built, folder: Folder, result: Result) -> None:
     write_trace(folder.trace, result.trace)
     attack = unit.measure == "success-rate"
     ended = Ended(
-        objective=result.fun,
+        objective=float(result.trace.objective[-1]),
         queries=result.nfev,
         lmos=result.nlmo,
         iterations=result.nit,
@@ -270,7 +270,7 @@ def _finished(unit: Unit, ready: Built, folder: Folder, result: Result) -> None:
         dim=ready.problem.dim,
         set=repr(ready.set),
         success_rate=result.trace.infos[-1]["success-rate"] if attack else None,
-        distortion=ready.problem.distortion(result.x) if attack else None,
+        distortion=ready.problem.distortion(result.last) if attack else None,
     )
     write_json(folder.summary, ended)
 

@@ -2,7 +2,7 @@
 
 spec.json         what is run, and its fingerprint; it names no code
 environment.json  versions, processor, threads, the commit and the fingerprint of the method's code
-checkpoint.npz    the session, with the journal of what was answered since, as :mod:`zofw.run.logbook` keeps them
+checkpoint.npz    the session, with the journal of what was answered since, as :mod:`zofw.run.files.run_files` keeps them
 trace.csv         queries, objective, … along the way
 result.npz        the :class:`zofw.Result`
 result.json       the end of the run in a few numbers; its presence means that the run is finished
@@ -21,7 +21,7 @@ from zofw.core import Array
 from zofw.files import write_whole
 from zofw.lab.records import plain
 from zofw.run import Trace
-from zofw.run.trace import COLUMNS
+from zofw.run.record.trace import COLUMNS
 
 __all__ = ["Folder", "StoreError", "read_json", "read_trace", "write_json", "write_trace"]
 

@@ -79,7 +79,7 @@ class BlackBox:
 
     def values(self, points: Array, components: Indices) -> Array:
         if self.vectorized:
-            table = self._call(points[0], None, self._given(points), self._given(components))
+            table = self._call(points[0], None, self._given(points), self._given(components.copy()))
             try:
                 array = to_numpy(table)
             except (ValueError, TypeError, RuntimeError) as error:
@@ -101,10 +101,8 @@ class BlackBox:
         return not self.vectorized
 
     def one(self, x: Array, component: int) -> float:
-        """f_i(x) by one call of a function that is not vectorised; x contiguous, as sums depend on strides."""
-        x = np.ascontiguousarray(x).view()
-        x.setflags(write=False)
-        given = self._given(x)
+        """f_i(x) by one call of a function that is not vectorised, which gets a copy of x that nothing else reads."""
+        given = self._given(np.array(x))
         arguments = (given, component) if self._takes_component else (given,)
         return self._number(self._call(x, component, *arguments), x, component)
 

@@ -6,61 +6,43 @@ that is why a run gives the same bits wherever its queries are answered.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from zofw.core import Answer, Array, Batch, EvaluationError, Indices, Problem, Query, Stencil, Tile, blocks
 from zofw.differences import LARGEST, slopes, within
-from zofw.problems.cancellation import watch_cancellation
+from zofw.problems.abilities import TILE_VALUES, Abilities, Sums, abilities
 
 TILE_COMPONENTS = 8192
-TILE_VALUES = 1 << 22  # numbers in one table of values, or in one array of points: 32 MB
 
 
-class Sums(NamedTuple):
-    """One tile's share: sums over its components, (k, values), and centred sums of squares of slopes, (k, columns)."""
+class Part(NamedTuple):
+    """What a tile, or the cells of it that were meant, came to."""
 
-    values: Array
-    squares: Array | None = None
-
-
-@runtime_checkable
-class Structured(Protocol):
-    """A problem that answers tiles itself, without forming perturbed points."""
-
-    def rows_at_once(self, query: Query) -> int:
-        """How many components fill a tile that takes all directions together; ``tall``, 1 by default, raises their limit."""
-
-    def sums(self, query: Query, tile: Tile) -> Sums: ...
+    tile: Tile
+    sums: Sums
 
 
-@runtime_checkable
-class Pairwise(Protocol):
-    """A problem that evaluates many points with one component each in one call."""
-
-    def pairs(self, points: Array, components: Indices) -> Array:
-        """f_{i_j}(x_j) for point j and component i_j: (len(points),)."""
-
-
-def tiles(problem: Problem, query: Query) -> list[Tile]:
+def tiles(able: Abilities, query: Query) -> list[Tile]:
     """The fixed partition of a query. Variances of forward differences need the base value in every tile of rows."""
-    if hasattr(problem, "tiles"):
-        own: list[Tile] = problem.tiles(query)
-        return own
-    size, fills = len(query.batch), None if query.paired else getattr(problem, "rows_at_once", None)
-    if fills and query.count and size <= min(TILE_COMPONENTS, fills(query)):
+    if able.parts is not None:
+        return able.parts.tiles(query)
+    size, structured = len(query.batch), None if query.paired else able.structured
+    filling = 0 if structured is None else structured.rows_at_once(query)
+    if structured is not None and query.count and size <= min(TILE_COMPONENTS, filling):
         return [Tile(0, query.count, 0, size)]
     sides = 2 if query.stencil.two_sided else 1
-    most = getattr(problem, "at_once", None) or TILE_VALUES
+    most = able.at_once
     if query.paired:
         width = max(1, most // sides)
         return [Tile(left, right, left, right) for left, right in blocks(query.count, width)]
     rows = min(size, TILE_COMPONENTS, max(1, most // sides))
     width = max(1, most // (sides * max(1, rows)))
-    if fills:
-        tall = TILE_COMPONENTS * getattr(problem, "tall", 1)
-        rows, width = max(1, min(size, tall, fills(query))), max(1, query.count)
+    if structured is not None:
+        rows, width = max(1, min(size, TILE_COMPONENTS * able.tall, filling)), max(1, query.count)
     elif query.variance and not query.stencil.two_sided:
         rows, width = max(1, min(rows, most // query.count)), query.count
     columns = list(blocks(query.count, width)) or [(0, 0)]
@@ -73,18 +55,18 @@ def tiles(problem: Problem, query: Query) -> list[Tile]:
 
 def evaluate(problem: Problem, query: Query) -> Answer:
     """Answer a query in this process."""
-    parts = tiles(problem, query)
-    answer = assemble(query, parts, [tile_sums(problem, query, tile) for tile in parts])
-    watch_cancellation(problem, query, answer)
-    return answer
+    parts = tiles(abilities(problem), query)
+    return assemble(query, parts, [tile_sums(problem, query, tile) for tile in parts])
 
 
 def tile_sums(problem: Problem, query: Query, tile: Tile) -> Sums:
     """One tile, by the problem's own means or from dense points."""
-    if not hasattr(problem, "sums"):
+    able = abilities(problem)
+    own = able.parts or able.structured
+    if own is None:
         tables = [_table(problem, query, tile, anchor) for anchor in range(len(query.anchors))]
         return reduce_table(query, tile, np.stack(tables))
-    sums: Sums = problem.sums(query, tile)
+    sums = own.sums(query, tile)
     most = LARGEST * (tile.bottom - tile.top)
     if not within(sums.values, most):
         anchor, column = np.argwhere(~(np.abs(sums.values) <= most))[0]
@@ -173,22 +155,51 @@ def _squares(part: Sums) -> Array:
     return part.squares
 
 
-def checked(table: Any, points: Array, components: Indices, *, paired: bool = False) -> Array:
+def cells(one: Callable[[Array, int], float], query: Query, tile: Tile) -> Iterator[float]:
+    """Single evaluations of a tile, one after another, each made by ``one(x, i)``; a bad one is an error."""
+    width = 1 if query.paired else tile.bottom - tile.top
+    points, components = query.tile_width(tile), query.batch.slice(tile.top, tile.bottom).tolist()
+    at = tile.start
+    while at < tile.stop:
+        anchor, row = divmod(at // width, points)
+        for x in _points(query, tile, anchor, row, most=-(-(tile.stop - at) // width)):
+            for column in range(at % width, min(width, at % width + tile.stop - at)):
+                component = components[row % len(components) if query.paired else column]
+                value = one(x, component)
+                if not abs(value) <= LARGEST:
+                    checked([[value]], x[None], np.array([component]))
+                yield value
+                at += 1
+            row += 1
+
+
+def _points(query: Query, tile: Tile, anchor: int, row: int, most: int) -> Array:
+    """Points from the given row of a tile on, to the end of its side of the stencil; at most ``most``, and few enough."""
+    width, sides = tile.right - tile.left, 2 if query.stencil.two_sided else 1
+    side, first = divmod(row, width) if width else (sides, 0)
+    if side >= sides:
+        return np.array(query.anchors[anchor][None, :])
+    last = min(width, first + most, first + max(1, TILE_VALUES // query.anchors.shape[1]))
+    part = Tile(tile.left + first, tile.left + last, tile.top, tile.bottom)
+    return query.points(anchor, part)[side * (last - first) : (side + 1) * (last - first)]
+
+
+def checked(table: ArrayLike, points: Array, components: Indices, *, paired: bool = False) -> Array:
     """The values as floats, (points, components) or one a point, or an error that names the first value at fault."""
-    table = np.asarray(table)
+    array = np.asarray(table)
     expected = (len(points),) if paired else (len(points), len(components))
-    if table.shape != expected:
+    if array.shape != expected:
         asked = "a component each" if paired else f"{len(components)} components"
         raise EvaluationError(
             f"The objective was asked for {len(points)} points and {asked} and should return an array of shape "
-            f"{expected}; it returned shape {table.shape}.",
+            f"{expected}; it returned shape {array.shape}.",
             point=points[0],
         )
-    if table.dtype.kind not in "fiub":
+    if array.dtype.kind not in "fiub":
         raise EvaluationError(
-            f"The objective should return real numbers; it returned dtype {table.dtype}.", point=points[0]
+            f"The objective should return real numbers; it returned dtype {array.dtype}.", point=points[0]
         )
-    values: Array = np.asarray(table, dtype=np.float64)
+    values: Array = np.asarray(array, dtype=np.float64)
     sound = np.abs(values) <= LARGEST
     if not sound.all():
         place = tuple(np.argwhere(~sound)[0])
@@ -205,8 +216,9 @@ def checked(table: Any, points: Array, components: Indices, *, paired: bool = Fa
 def _paired_values(problem: Problem, points: Array, components: Indices) -> Array:
     """Point j and point j + b with component j alone, (points, 1): never a component that was not paid for."""
     owners = np.tile(components, len(points) // len(components))
-    if hasattr(problem, "pairs"):
-        return checked(problem.pairs(points, owners), points, owners, paired=True)[:, None]
+    pairwise = abilities(problem).pairs
+    if pairwise is not None:
+        return checked(pairwise.pairs(points, owners), points, owners, paired=True)[:, None]
     out = np.empty(len(points))
     for component in np.unique(components):
         mine = np.flatnonzero(owners == component)

@@ -16,7 +16,8 @@ from zofw.directions import Coordinates, Implicit
 from zofw.directions.implicit import as_csr
 from zofw.kernels import stencils
 from zofw.kernels.rows import Rows
-from zofw.problems.evaluate import TILE_VALUES, Sums, reduce_table
+from zofw.problems.abilities import TILE_VALUES, Sums
+from zofw.problems.evaluate import reduce_table
 
 TALL = 4  # tiles of sparse rows are taller than others by this factor
 SMALL = 64  # sides up to which a largest singular value comes from a full decomposition

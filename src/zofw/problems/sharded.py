@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from zofw.core import Array, Batch, EvaluationError, Indices, Query, Stencil, Tile, blocks
-from zofw.problems.evaluate import TILE_COMPONENTS, TILE_VALUES, Sums, tile_sums
+from zofw.problems.abilities import TILE_VALUES, Sums
+from zofw.problems.evaluate import TILE_COMPONENTS, tile_sums
 
 Loader = Callable[[], Any]
 

@@ -1,31 +1,31 @@
-"""Running: sessions, the front door, results, checkpoints, workers."""
+"""Running: the front door, and behind it records, files, the session, answering and workers."""
 
-from zofw.run.answering import ExecutorError
-from zofw.run.codec import FileError
-from zofw.run.limits import BudgetError
-from zofw.run.lock import LockedError
-from zofw.run.logbook import Logbook, StorageError
+from zofw.run.answering.pipeline import ExecutorError, Pipeline
+from zofw.run.answering.policy import Retry
+from zofw.run.files.documents import FileError, StorageError
+from zofw.run.files.lock import LockedError
+from zofw.run.files.run_files import RunFiles
 from zofw.run.minimize import drive, minimize, resume
-from zofw.run.policy import Retry
-from zofw.run.reference import Reference, reference
-from zofw.run.session import Session
-from zofw.run.status import Status
-from zofw.run.trace import Trace
+from zofw.run.record.limits import BudgetError
+from zofw.run.record.run import Run
+from zofw.run.record.status import Status
+from zofw.run.record.trace import Trace
+from zofw.run.session.session import Session
 
 __all__ = [
     "BudgetError",
     "ExecutorError",
     "FileError",
     "LockedError",
-    "Logbook",
-    "Reference",
+    "Pipeline",
     "Retry",
+    "Run",
+    "RunFiles",
     "Session",
     "Status",
     "StorageError",
     "Trace",
     "drive",
     "minimize",
-    "reference",
     "resume",
 ]

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from zofw.core import EvaluationError, Problem
-from zofw.problems import Sharded, mean_value
-from zofw.run.answering import Answerer, Engine, ExecutorError, Here
+from zofw.algorithms import is_first_order
+from zofw.core import Array, EvaluationError, Problem
+from zofw.problems.abilities import abilities
+from zofw.run.answering.pipeline import ExecutorError, Here, Pipeline
+from zofw.run.answering.policy import Retry, as_policy
+from zofw.run.answering.signals import Interrupted, Signals
+from zofw.run.files.run_files import RunFiles
 from zofw.run.given import as_problem, best_known, refuse
-from zofw.run.logbook import Logbook
-from zofw.run.policy import Retry, as_policy
-from zofw.run.seeds import entropy_of
-from zofw.run.session import Observer, Session
-from zofw.run.signals import Interrupted, Signals
-from zofw.run.status import Status
+from zofw.run.record.status import Status
+from zofw.run.session.seeds import entropy_of
+from zofw.run.session.session import Observer, Session
 from zofw.sets import as_set
 
 if TYPE_CHECKING:
-    from zofw.run.result import Result
+    from zofw.run.record.result import Result
 
 
 def minimize(
@@ -42,7 +42,7 @@ def minimize(
     inside: bool = False,
     callback: Callable[..., Any] | None = None,
     observers: Sequence[Observer] = (),
-    diagnose: int = 20,
+    diagnose: int | None = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool | str = False,
@@ -82,15 +82,18 @@ def minimize(
         ``callback(intermediate_result=…)`` after every iteration; raising StopIteration stops the run with
         ``success=False``.
     diagnose
-        How many times per decade of queries the exact objective is put on the trace. These evaluations are in no
-        count; with an oracle that costs money set 0, and ``fun`` is NaN.
+        How many times per decade of queries the exact objective is put on the trace, in no count. By default 20 for a
+        problem that computes its mean, such as a linear model. A function of your own is evaluated within the budget alone:
+        ``fun`` is then paid for from a part of the budget that is kept back, n queries or a sample for a fiftieth of it, and
+        charged to the line "result" of the ledger. A number given here is evaluated beyond the budget; 0 switches all off.
     progress
         Show a bar; by default only on a terminal.
     checkpoint
         A file to keep the run in. Every answer is written to a journal beside it before the run goes on, so a process
         that is killed at any instant pays again for the evaluation in flight and for nothing else (for a vectorised
-        ``fun``, the tile in flight). SIGINT and SIGTERM then end the run with ``Status.INTERRUPTED`` after the evaluation
-        in flight; a second one does what it always does. One process may work on a checkpoint at a time.
+        ``fun``, the tile in flight). One process may work on a checkpoint at a time. With or without one, SIGINT and SIGTERM
+        end the run with ``Status.INTERRUPTED`` and a result after the evaluation in flight; a second one does what it
+        always does.
     resume
         What to do with a run that is already in ``checkpoint``: False refuses, so that a paid run is never overwritten;
         True continues it, bit for bit, or refuses where there is none; "auto" continues it or begins one. A run that is
@@ -108,7 +111,7 @@ def minimize(
     Returns
     -------
     Result
-        x, fun, nfev, nlmo, nit, status, message, ledger, trace, …
+        x, fun, last, nfev, nlmo, nit, status, message, ledger, trace, …
 
     Examples
     --------
@@ -118,65 +121,49 @@ def minimize(
     (True, True)
     """
     refuse(unknown, minimize)
-    set = as_set(set)
+    region = as_set(set)
     if known is not None and x0 is not None:
         raise ValueError("x0 and known both say where to start; give one of them.")
-    fun = as_problem(fun, set, x0 if known is None else known[0][0], dim, n)
-    x0 = x0 if known is None else best_known(known, set, fun.dim)
+    problem = as_problem(fun, region, x0 if known is None else known[0][0], dim, n)
+    x0 = x0 if known is None else best_known(known, region, problem.dim)
     if checkpoint is None and resume:
         raise ValueError(f"resume={resume!r} needs the path of a checkpoint: checkpoint=….")
-    from zofw.run.observers import callback_observer
+    from zofw.run.session.observers import callback_observer
 
     watchers = [*observers, *([callback_observer(callback)] if callback is not None else [])]
-    limits: dict[str, Any] = {
-        "budget": budget,
-        "max_iter": max_iter,
-        "max_lmo": max_lmo,
-        "max_time": max_time,
-    }
-
-    def fresh(engine: Engine | None) -> Session:
-        return Session(
-            set,
-            dim=fun.dim,
-            n=fun.n,
-            method=method,
-            x0=x0,
-            rng=rng,
-            gap_tol=gap_tol,
-            inside=inside,
-            diagnose=diagnose,
-            observers=watchers,
-            **_exact(fun, engine),
-            **limits,
-        )
-
-    settings: dict[str, Any] = {
-        "on_error": on_error,
-        "timeout": timeout,
-        "progress": progress,
-    }
-    if checkpoint is None:
-        with _staff(executor, fun, timeout) as engine:
-            return drive(fun, fresh(engine), engine, **settings)
-    logbook = Logbook(checkpoint)
-    try:
-        if logbook.exists and not resume:
+    limits = {"budget": budget, "max_iter": max_iter, "max_lmo": max_lmo, "max_time": max_time}
+    with _files(checkpoint) as files, _pipeline(problem, executor, timeout, on_error) as pipeline:
+        if files is not None and files.exists and not resume:
             raise FileExistsError(
-                f"{checkpoint} holds a run already, and it is not overwritten. Continue it with resume=True, choose "
-                "another path, or remove it and the files beside it."
+                f"{checkpoint} holds a run already, and it is not overwritten. Continue it with resume=True, choose another "
+                "path, or remove it and the files beside it."
             )
-        if resume is True and not logbook.exists:
+        if files is not None and files.exists:
+            given = {name: limit for name, limit in limits.items() if limit is not None}
+            session = _continue(pipeline, files, region, method, rng, watchers, given)
+        elif resume is True:
             raise FileNotFoundError(f"There is no run to resume in {checkpoint}; resume='auto' begins one.")
-        with _staff(executor, fun, timeout) as engine:
-            if logbook.exists:
-                session = _continue(fun, engine, logbook, set, method, rng, limits, watchers)
-            else:
-                session = fresh(engine)
-                logbook.begin(session)
-            return drive(fun, session, engine, logbook=logbook, **settings)
-    finally:
-        logbook.close()
+        else:
+            session = Session(
+                region,
+                dim=problem.dim,
+                n=problem.n,
+                method=method,
+                x0=x0,
+                rng=rng,
+                budget=budget,
+                max_iter=max_iter,
+                max_lmo=max_lmo,
+                max_time=max_time,
+                gap_tol=gap_tol,
+                inside=inside,
+                diagnose=diagnose,
+                observers=watchers,
+                **_handed(pipeline, bool(diagnose) or (diagnose is None and is_first_order(method))),
+            )
+            if files is not None:
+                session.write_to(files)
+        return drive(pipeline, session, progress)
 
 
 def resume(
@@ -222,130 +209,120 @@ def resume(
             "resume needs the problem; of a function make zofw.problems.BlackBox(function, dim=…), or go on with "
             "zofw.minimize(function, set, …, checkpoint=path, resume=True)."
         )
-    logbook = Logbook(path)
-    try:
-        if not logbook.exists:
+    with _files(path) as files, _pipeline(fun, executor, timeout, on_error) as pipeline:
+        if files is None or not files.exists:
             raise FileNotFoundError(f"There is no run to resume in {path}.")
-        with _staff(executor, fun, timeout) as engine:
-            session = _continue(fun, engine, logbook, set, method, None, limits, observers)
-            return drive(
-                fun, session, engine, logbook=logbook, progress=progress, on_error=on_error, timeout=timeout
-            )
-    finally:
-        logbook.close()
+        session = _continue(pipeline, files, set, method, None, observers, limits)
+        return drive(pipeline, session, progress)
 
 
 @contextmanager
-def _staff(executor: Any, fun: Any, timeout: float | None) -> Iterator[Engine | None]:
-    """Workers for the time of a run, where there are to be any."""
-    if timeout is not None and not (isinstance(timeout, (int, float)) and timeout > 0):
-        raise ValueError(f"timeout should be a positive number of seconds; got {timeout!r}.")
-    if executor is None:
+def _files(path: str | os.PathLike[str] | None) -> Iterator[RunFiles | None]:
+    """The files of a run, held for its time."""
+    if path is None:
         yield None
         return
-    from zofw.run.executor import as_engine
-
-    engine = as_engine(executor, fun, timeout)
+    files = RunFiles(path)
     try:
-        yield engine
+        yield files
+    finally:
+        files.close()
+
+
+@contextmanager
+def _pipeline(
+    problem: Problem, executor: Any, timeout: float | None, on_error: str | Retry
+) -> Iterator[Pipeline]:
+    """Whoever answers queries, for the time of a run."""
+    if timeout is not None and not (isinstance(timeout, (int, float)) and timeout > 0):
+        raise ValueError(f"timeout should be a positive number of seconds; got {timeout!r}.")
+    policy, engine = as_policy(on_error), None
+    if executor is not None:
+        from zofw.run.workers.workers import as_engine
+
+        engine = as_engine(executor, problem, timeout)
+    engine = engine or Here(problem, timeout)
+    try:
+        with Signals() as signals:
+            yield Pipeline(problem, engine, policy, signals)
     finally:
         engine.close()
 
 
-def drive(
-    fun: Any,
-    session: Session,
-    engine: Engine | None = None,
-    *,
-    progress: bool | None = None,
-    on_error: str | Retry = "raise",
-    timeout: float | None = None,
-    logbook: Logbook | None = None,
-) -> Result:
+def drive(pipeline: Pipeline, session: Session, progress: bool | None = None) -> Result:
     """Have a session's queries answered until it stops."""
-    from zofw.run.observers import Progress
+    from zofw.run.session.observers import Progress
 
-    policy = as_policy(on_error)
-    if engine is None and not (logbook is None and timeout is None and policy == Retry(0)):
-        engine = Here(fun, timeout)
+    signals, files = pipeline.signals, session.files
     bar = Progress(session, shown=progress)
 
-    with Signals(active=logbook is not None) as signals:
-
-        def watch(session: Session) -> None:
-            if logbook is not None:
-                logbook.save_if_due(session)
-            if signals.received is not None:
-                session.stop(Status.INTERRUPTED)
-
-        answerer = Answerer(fun, engine, policy, logbook, signals)
-        session.observers += [bar, watch]
-        try:
-            while (query := session.ask()) is not None:
-                answer = answerer(session, query)
-                if answer is not None:
-                    if logbook is not None:
-                        logbook.answered(session, answer)
-                    session.tell(query, answer)
-        except Interrupted:
+    def watch(session: Session) -> None:
+        if signals.received is not None:
             session.stop(Status.INTERRUPTED)
-        except (EvaluationError, ExecutorError) as error:
-            if isinstance(error, EvaluationError):
-                error.locate(
-                    query=session.number, iteration=session.nit, seed=session.entropy, paid=session.nfev
-                )
-            if logbook is not None:
-                logbook.save(session)
-                error.add_note(
-                    f"The run is saved in {logbook.path}; zofw.resume(path, problem) continues it."
-                )
-            raise
-        finally:
-            session.observers.remove(bar)
-            session.observers.remove(watch)
-            bar.close()
-        if logbook is not None:
-            logbook.save(session)
+
+    session.observers += [bar, watch]
+    try:
+        while (query := session.ask()) is not None:
+            answer = pipeline.answer(session, query)
+            if answer is not None:
+                session.tell(query, answer)
+    except Interrupted:
+        session.stop(Status.INTERRUPTED)
+    except (EvaluationError, ExecutorError) as error:
+        if isinstance(error, EvaluationError):
+            run = session.run
+            error.locate(
+                query=run.number, iteration=run.nit, seed=run.entropy, paid=run.nfev + session.in_hand
+            )
+        if files is not None:
+            files.save(session.snapshot())
+            error.add_note(f"The run is saved in {files.path}; zofw.resume(path, problem) continues it.")
+        raise
+    finally:
+        session.observers.remove(bar)
+        session.observers.remove(watch)
+        bar.close()
+    if files is not None:
+        files.save(session.snapshot())
     return session.result()
 
 
-def _exact(fun: Any, engine: Engine | None) -> dict[str, Any]:
-    """Mean and gradient, for diagnosis; and which coordinates a batch depends on, where the problem knows.
-
-    Workers who hold the parts of a problem compute its mean; every other is computed in this process.
-    """
-    objective = getattr(fun, "value", functools.partial(mean_value, fun))
-    if engine is not None and isinstance(fun, Sharded):
-        from zofw.run.executor import mean_by
-
-        objective = functools.partial(mean_by, engine, fun)
+def _handed(pipeline: Pipeline, diagnosed: bool) -> dict[str, Any]:
+    """What a session is handed of a problem: its mean, computed or, where diagnosis was asked for, evaluated."""
+    able = abilities(pipeline.problem)
+    objective: Callable[[Array], float] | None = able.mean or (
+        able.value or pipeline.mean if diagnosed else None
+    )
     return {
         "objective": objective,
-        "gradient": getattr(fun, "gradient", None),
-        "support": getattr(fun, "support", None),
+        "gradient": able.gradient,
+        "support": able.support,
+        "dtype": able.dtype,
     }
 
 
 def _continue(
-    fun: Any,
-    engine: Engine | None,
-    logbook: Logbook,
+    pipeline: Pipeline,
+    files: RunFiles,
     set: Any,
     method: Any,
     rng: Any,
-    limits: Mapping[str, float | None],
     observers: Sequence[Observer],
+    limits: Mapping[str, float | None],
 ) -> Session:
-    """The run of a logbook, if it is the one that was asked for."""
-    given = {name: limit for name, limit in limits.items() if limit is not None}
-    session = logbook.resume(given, set=set, method=method, observers=observers, **_exact(fun, engine))
-    if (fun.dim, fun.n) != (session.task.dim, session.task.n):
+    """The run in the files, if it is the one that was asked for."""
+    problem = pipeline.problem
+    session = Session.resume(
+        files, set=set, method=method, observers=observers, **_handed(pipeline, True), **limits
+    )
+    run = session.run
+    if (problem.dim, problem.n) != (run.dim, run.n):
         raise ValueError(
-            f"{logbook.path} holds a run with dim={session.task.dim} and n={session.task.n}; the problem has "
-            f"dim={fun.dim} and n={fun.n}."
+            f"{files.path} holds a run with dim={run.dim} and n={run.n}; the problem has dim={problem.dim} and "
+            f"n={problem.n}."
         )
-    if rng is not None and entropy_of(rng) != session.entropy:
+    if rng is not None and entropy_of(rng) != run.entropy:
         raise ValueError(
-            f"{logbook.path} holds a run with the seed {session.entropy}; {rng!r} was given. Leave rng out to continue it."
+            f"{files.path} holds a run with the seed {run.entropy}; {rng!r} was given. Leave rng out to continue it."
         )
     return session

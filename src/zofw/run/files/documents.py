@@ -197,7 +197,7 @@ def read_document(
     if found[0] != kind:
         raise FileError(f"{path} is a zofw {found[0]}; a {kind} was expected.")
     if found[1] != version:
-        raise FileError(f"{path} has format version {found[1]}; this zofw reads version {version}.")
+        raise FileError(other_version(path, found[1], version))
     if not intact:
         raise FileError(f"{path} is damaged: its contents do not match their checksums.")
     try:
@@ -206,6 +206,16 @@ def read_document(
         raise
     except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
         raise FileError(f"{path} does not hold a usable {kind}: {error}") from error
+
+
+def other_version(path: str | os.PathLike[str], found: object, wanted: int) -> str:
+    """What to do with a file of another version."""
+    remedy = (
+        " It was written by zofw 0.1: finish the run with that version, or begin it again."
+        if found == 1
+        else ""
+    )
+    return f"{path} has format version {found}; this zofw reads version {wanted}.{remedy}"
 
 
 def _digest(array: NDArray[Any]) -> str:

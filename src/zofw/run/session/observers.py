@@ -10,8 +10,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from zofw.run.result import Record
-from zofw.run.session import Session
+from zofw.run.record.result import Record
+from zofw.run.session.session import Session
 
 
 class Intermediate(Record):
@@ -19,7 +19,7 @@ class Intermediate(Record):
 
     def __getattr__(self, name: str) -> Any:
         if name == "fun":
-            self["fun"] = self["_session"].value()
+            self["fun"] = self["_session"].diagnosis.value()
             return self["fun"]
         return super().__getattr__(name)
 
@@ -33,9 +33,9 @@ def callback_observer(callback: Callable[..., Any]) -> Callable[[Session], None]
                 x=session.x.copy(),
                 nit=session.nit,
                 nfev=session.nfev,
-                nlmo=session.nlmo,
-                gap=session.gap,
-                info=session.info.columns(),
+                nlmo=session.run.nlmo,
+                gap=session.run.gap,
+                info=session.run.info.columns(),
                 _session=session,
             )
         )
@@ -49,13 +49,13 @@ class Progress:
     EVERY = 0.1  # seconds between two drawings
 
     def __init__(self, session: Session, *, shown: bool | None = None) -> None:
-        total, unit = session.limits["budget"], "query"
+        total, unit = session.run.limits.budget, "query"
         if total is None:
-            total, unit = session.limits["max_iter"], "it"
+            total, unit = session.run.limits.max_iter, "it"
         self._counts_queries = unit == "query"
         self._bar: Any = None
         if sys.stderr.isatty() if shown is None else shown:  # a bar takes a lock shared with forked processes
-            name = session.algorithm.name
+            name = session.run.method.name
             self._bar = tqdm(total=total, unit=unit, unit_scale=True, desc=name, leave=False)
         self._drawn = time.monotonic()
 
@@ -66,6 +66,8 @@ class Progress:
         self._drawn = now
         self._bar.n = session.nfev if self._counts_queries else session.nit
         objective = session.trace.rows[-1][3] if session.trace.rows else math.nan
+        if math.isnan(objective) and session.run.best is not None:
+            objective = session.run.best.value
         self._bar.set_postfix_str(
             "" if math.isnan(objective) else f"objective {objective:.6g}", refresh=False
         )

@@ -9,10 +9,10 @@ from scipy.optimize import OptimizeResult
 
 from zofw.core import Array
 from zofw.extras import extra
-from zofw.run.codec import read_document, write_document
-from zofw.run.show import as_html, as_text
-from zofw.run.status import Status
-from zofw.run.trace import Trace
+from zofw.run.files.documents import read_document, write_document
+from zofw.run.record.show import as_html, as_text
+from zofw.run.record.status import Status
+from zofw.run.record.trace import Trace
 
 VERSION = 1
 

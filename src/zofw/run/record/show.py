@@ -10,7 +10,7 @@ import numpy as np
 from zofw.core import Array
 
 if TYPE_CHECKING:
-    from zofw.run.result import Result
+    from zofw.run.record.result import Result
 
 SHOWN = 6  # entries of x
 WIDTH, HEIGHT, MARGIN = 360, 140, 6  # of the curve, in pixels

@@ -10,20 +10,32 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
-import numpy as np
-
-from zofw.core import Array, Batch, Directions, EvaluationError, Indices, Operator, Query, Stencil, Tile
+from zofw.core import (
+    Array,
+    Batch,
+    Directions,
+    EvaluationError,
+    Indices,
+    Operator,
+    Problem,
+    Query,
+    Stencil,
+    Tile,
+)  # fmt: skip
 from zofw.extras import extra
-from zofw.run.sheet import Sheet, Span, Unit, evaluate_units
+from zofw.problems.abilities import Sums, abilities
+from zofw.run.answering.open_answer import OpenAnswer
+from zofw.run.answering.pipeline import Here
+
+T = TypeVar("T")
 
 KEPT = 4  # problems, and directions, that a worker remembers
 
-_problems: dict[str, Any] = {}
-_directions: dict[str, Any] = {}
+_problems: dict[str, Problem] = {}
+_directions: dict[str, Directions | None] = {}
 _settled: Sender | None = None  # the run whose number of threads this process has taken over
 
 
@@ -53,8 +65,8 @@ class Sender:
 
 
 @dataclass(frozen=True, eq=False)
-class Parcel:
-    """One task: a query without its anchors, and spans of its units."""
+class WorkerTask:
+    """Tiles of a query, on their way to a worker, with the query but for its anchors."""
 
     problem: str  # token under which a worker knows it
     query: str  # token of the query, for what can be drawn once and used by several tasks
@@ -65,93 +77,76 @@ class Parcel:
     stencil: Stencil
     variance: bool
     paired: bool
-    spans: Indices  # (spans, 6)
+    tiles: list[Tile]
     timeout: float | None
     sender: Sender
-    part: int | None = None  # of a problem in parts, to which the batch and the spans then refer
+    part: int | None = None  # of a problem in parts, to which the batch and the tiles then refer
 
     @classmethod
     def of(
-        cls, sheet: Sheet, start: int, stop: int, sender: Sender, query: str, timeout: float | None
-    ) -> Parcel:
-        """Units start, …, stop − 1 of a query, of one part where the problem has several."""
-        asked, spans, part = sheet.query, sheet.spans(start, stop), None
-        if sheet.shards is not None:
-            part = sheet.part(start)
-            asked, own = sheet.shards.local(asked, part, [span.tile for span in spans])
-            spans = [Span(tile) for tile in own]
-        table = np.array([(*s.tile, s.start, s.stop) for s in spans], dtype=np.int64)
+        cls, answer: OpenAnswer, tiles: list[Tile], sender: Sender, query: str, timeout: float | None
+    ) -> WorkerTask:
+        """Tiles of one part, where the problem has several."""
+        asked, part = answer.query, None
+        if answer.shards is not None:
+            part = answer.part(tiles[0])
+            asked, tiles = answer.shards.local(asked, part, tiles)
         indices = asked.batch.indices
         if indices is not None and not asked.paired:
-            top, bottom = int(table[:, 2].min()), int(table[:, 3].max())
+            top, bottom = min(tile.top for tile in tiles), max(tile.bottom for tile in tiles)
             indices = indices[top:bottom]
-            table[:, 2:4] -= top
+            tiles = [tile._replace(top=tile.top - top, bottom=tile.bottom - top) for tile in tiles]
         return cls(
-            sender.problem,
-            query,
-            asked.batch.n,
-            indices,
-            fresh(asked.directions),
-            asked.radius,
-            asked.stencil,
-            asked.variance,
-            asked.paired,
-            table,
-            timeout,
-            sender,
-            part,
-        )
+            sender.problem, query, asked.batch.n, indices, fresh(asked.directions), asked.radius, asked.stencil, asked.variance,
+            asked.paired, tiles, timeout, sender, part,
+        )  # fmt: skip
 
-    def open(self, anchors: Array) -> tuple[Query, list[Span]]:
-        """The query and the spans on the other side."""
+    def open(self, anchors: Array) -> Query:
+        """The query on the other side."""
         directions = _remember(_directions, self.query, self.directions)
-        query = Query(
-            anchors,
-            Batch(self.n, self.indices),
-            directions,
-            self.radius,
-            self.stencil,
-            variance=self.variance,
-            paired=self.paired,
+        batch = Batch(self.n, self.indices)
+        return Query(
+            anchors, batch, directions, self.radius, self.stencil, variance=self.variance, paired=self.paired
         )
-        return query, [Span(Tile(*row[:4]), row[4], row[5]) for row in self.spans.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a worker sends back: units in their order, the error of the one behind them, and its own seconds."""
+    """What a worker sends back: sums of tiles in their order, the error of the one that ended them, and its seconds."""
 
-    units: Sequence[Unit]
+    sums: list[Sums]
     error: EvaluationError | None = None
     seconds: float = 0.0
     unknown: bool = False  # the worker does not know the problem, and has done nothing
 
 
-def work(parcel: Parcel, anchors: Array, blob: bytes | None = None) -> Found:
+def work(task: WorkerTask, anchors: Array, blob: bytes | None = None) -> Found:
     """A task on a worker that keeps problems by their token."""
-    if parcel.problem not in _problems:
+    if task.problem not in _problems:
         if blob is None:
             return Found([], unknown=True)
-        _remember(_problems, parcel.problem, extra("cloudpickle", "cluster").loads(blob))
-    problem = _problems[parcel.problem]
-    return work_on(problem if parcel.part is None else problem.part(parcel.part), parcel, anchors)
+        _remember(_problems, task.problem, extra("cloudpickle", "cluster").loads(blob))
+    problem = _problems[task.problem]
+    parts = abilities(problem).parts
+    return work_on(problem if parts is None or task.part is None else parts.part(task.part), task, anchors)
 
 
-def work_on(problem: Any, parcel: Parcel, anchors: Array) -> Found:
+def work_on(problem: Problem, task: WorkerTask, anchors: Array) -> Found:
     """A task on a worker that has been handed the problem."""
-    _settle(parcel.sender)
+    _settle(task.sender)
     began = time.perf_counter()
-    query, spans = parcel.open(anchors)
-    units: list[Unit] = []
-    error = None
-    try:
-        units.extend(evaluate_units(problem, query, spans, parcel.timeout))
-    except EvaluationError as caught:
-        error = caught
-    return Found(units, error, time.perf_counter() - began)
+    query, engine = task.open(anchors), Here(problem, task.timeout)
+    sums: list[Sums] = []
+    for tile in task.tiles:
+        found, error = engine.evaluate(query, tile)
+        if found is not None:
+            sums.append(found)
+        if error is not None:
+            return Found(sums, error=error, seconds=time.perf_counter() - began)
+    return Found(sums, seconds=time.perf_counter() - began)
 
 
-def register(token: str, problem: Any) -> None:
+def register(token: str, problem: Problem) -> None:
     """Make a problem known in this process, to its threads and to the processes it forks."""
     _problems[token] = problem
 
@@ -160,15 +155,15 @@ def forget(token: str) -> None:
     _problems.pop(token, None)
 
 
-def fresh(directions: Any) -> Any:
+def fresh(part: T) -> T:
     """A copy of implicit directions without what they have computed so far."""
-    if not (isinstance(directions, Operator) and dataclasses.is_dataclass(directions)):
-        return directions
-    parts = {field.name: fresh(getattr(directions, field.name)) for field in dataclasses.fields(directions)}
-    return dataclasses.replace(directions, **parts)
+    if isinstance(part, type) or not (isinstance(part, Operator) and dataclasses.is_dataclass(part)):
+        return part
+    fields = {field.name: fresh(vars(part)[field.name]) for field in dataclasses.fields(part)}
+    return dataclasses.replace(part, **fields)
 
 
-def _remember(shelf: dict[str, Any], token: str, thing: Any) -> Any:
+def _remember(shelf: dict[str, T], token: str, thing: T) -> T:
     """The thing under a token, put there if it is new; the oldest of too many is given up."""
     if token not in shelf:
         for old in list(shelf)[: max(0, len(shelf) + 1 - KEPT)]:

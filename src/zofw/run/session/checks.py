@@ -1,4 +1,4 @@
-"""What may be told to a session."""
+"""What may be told to a session, and what it warns of."""
 
 from __future__ import annotations
 
@@ -6,9 +6,52 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from zofw.core import Answer, Array, Query
 from zofw.differences import LARGEST, STEEPEST, slopes, within
+from zofw.directions import Explicit
+
+NOISE = 16.0  # differences below this many units in the last place of the values are not to be trusted
+
+
+class RadiusWatch:
+    """Warns when the radius is below √ε and most differences of an answer are within rounding error of its values.
+
+    Values F carry an error of about ε|F|, so that (F(x + μu) − F(x − μu))/2μ carries ε|F|/μ beside O(μ²) from the curvature;
+    the two are balanced near ‖μu‖ ~ ε^{1/3}. Directions that change nothing at all do not count. One look for each halving of
+    the radius: it costs nothing to speak of. Directions that a method wrote out itself, which is how Explore-Correct asks
+    for the noise of the values, are its own affair.
+
+    Parameters
+    ----------
+    dtype
+        The precision of the values.
+    """
+
+    def __init__(self, dtype: DTypeLike) -> None:
+        self.eps = float(np.finfo(dtype).eps)
+        self._smallest = np.inf
+
+    def __call__(self, query: Query, answer: Answer) -> None:
+        mu, eps, b = query.radius, self.eps, query.count
+        if mu > 0.5 * self._smallest or isinstance(query.asked, Explicit | None):
+            return
+        self._smallest = mu
+        if mu >= np.sqrt(eps) * max(1.0, float(np.abs(query.anchors).max())):
+            return
+        ahead = answer.values[:, :b]
+        other = answer.values[:, b : 2 * b] if query.stencil.two_sided else answer.values[:, b:]
+        change, size = np.abs(ahead - other), float(np.median(np.abs(ahead)))
+        seen = change[change > 0]
+        if seen.size and np.median(seen) < NOISE * eps * size:
+            warnings.warn(
+                f"The radius {mu:.3g} is too small for values of size {size:.3g} with a relative precision of {eps:.1e}: half "
+                f"of the differences are below {NOISE:g} rounding errors. Take a radius with ‖μu‖ near {eps ** (1 / 3):.0e} "
+                "times the size of x, or values of higher precision.",
+                UserWarning,
+                stacklevel=3,
+            )
 
 
 def check_answer(query: Query, told: Any) -> Answer:

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from zofw.core import Array
+from zofw.core import Array, Problem
 from zofw.extras import extra
 from zofw.problems.sharded import Sharded
-from zofw.run.answering import ExecutorError
-from zofw.run.executor import WorkerLost
-from zofw.run.parcels import Found, Parcel, work_on
-from zofw.run.places import InParts, Place, Places, Replicated
+from zofw.run.answering.pipeline import ExecutorError
+from zofw.run.workers.places import Copies, Place, Places, Replicated
+from zofw.run.workers.tasks import Found, WorkerTask, work_on
+from zofw.run.workers.workers import Ticket, WorkerLost
 
 logger = logging.getLogger("zofw")
 
@@ -32,10 +32,10 @@ NAP_SECONDS = 0.1
 SILENCE_SECONDS = 30.0  # between two complaints about having no workers
 
 
-def begun(topic: str, job: str, problem: Any, parcel: Parcel, anchors: Array) -> Found:
+def begun(topic: str, job: str, problem: Problem, task: WorkerTask, anchors: Array) -> Found:
     """A task on a dask worker, which says first that it has begun."""
     extra("distributed", "cluster").get_worker().log_event(topic, job)
-    return work_on(problem, parcel, anchors)
+    return work_on(problem, task, anchors)
 
 
 class ClientPool:
@@ -44,7 +44,7 @@ class ClientPool:
     Of a problem in parts, each part is sent to, or built on, one worker or a few, and its tasks go there.
     """
 
-    def __init__(self, client: Any, problem: Any, token: str) -> None:
+    def __init__(self, client: Any, problem: Problem, token: str) -> None:
         distributed = extra("distributed", "cluster")
         if client.asynchronous:
             raise ExecutorError(
@@ -53,7 +53,7 @@ class ClientPool:
         self._lost = (distributed.scheduler.KilledWorker, CancelledError)
         self._client, self._topic = client, f"zofw-{token}"
         self._begun: Counter[str] = Counter()
-        self._job: dict[Any, tuple[str, Place]] = {}
+        self._job: dict[Ticket, tuple[str, Place]] = {}
         self._counted, self._workers = -COUNT_SECONDS, 0
         self._alone: float | None = None
         self._warned = 0.0
@@ -61,7 +61,7 @@ class ClientPool:
         self._anchors: Any = None
         self._stale = False  # whether the anchors may have been lost with a worker
         self._places: Places = (
-            InParts(client, problem, self._scatter)
+            Copies(client, problem, self._scatter)
             if isinstance(problem, Sharded)
             else Replicated(problem, self._scatter)
         )
@@ -109,18 +109,18 @@ class ClientPool:
         self._point, self._stale = anchors, False
         self._anchors = self._scatter(anchors) if anchors.nbytes > SCATTERED_BYTES else anchors
 
-    def submit(self, parcel: Parcel, with_problem: bool, done: Callable[[Any], None]) -> Any:
+    def submit(self, task: WorkerTask, with_problem: bool, done: Callable[[Ticket], None]) -> Ticket:
         if self._stale:
             self.begin(self._point)
-        place = self._places.find(parcel.part)
+        place = self._places.find(task.part)
         job = f"{self._topic}-{uuid.uuid4().hex}"
         try:
-            future = self._client.submit(
+            future: Ticket = self._client.submit(
                 begun,
                 self._topic,
                 job,
                 place.future,
-                parcel,
+                task,
                 self._anchors,
                 key=job,
                 pure=False,
@@ -133,7 +133,7 @@ class ClientPool:
         future.add_done_callback(functools.partial(_hand_over, done, future))
         return future
 
-    def result(self, future: Any) -> tuple[Found, int]:
+    def result(self, future: Ticket) -> tuple[Found, int]:
         job, place = self._job.pop(future)
         place.tasks.discard(future)
         try:
@@ -150,7 +150,7 @@ class ClientPool:
             ) from error
         return found, max(0, self._begun.pop(job, 1) - 1)
 
-    def cancel(self, future: Any) -> None:
+    def cancel(self, future: Ticket) -> None:
         """Nothing: a task that a worker has begun could not be told from one that it has not."""
 
     def check(self) -> None:
@@ -180,5 +180,5 @@ class ClientPool:
             self._client.unsubscribe_topic(self._topic)
 
 
-def _hand_over(done: Callable[[Any], None], future: Any, _: Any) -> None:
+def _hand_over(done: Callable[[Ticket], None], future: Ticket, _: object) -> None:
     done(future)

@@ -62,7 +62,7 @@ class Replicated:
         """Nothing: dask gives the tasks of a worker that is gone to another, and all have the problem."""
 
 
-class InParts:
+class Copies:
     """Copies of the parts, each sent to, or built on, the worker with the least to hold.
 
     Tasks are tied to the worker that has their part, so that a part is never moved after them; what is tied to a worker

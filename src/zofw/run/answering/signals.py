@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as a request to stop: the evaluation in flight is still taken, then the run is saved and ends."""
+"""SIGINT and SIGTERM as a request to stop: the evaluation in flight is still taken, then the run ends."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Interrupted(Exception):
 class Signals:
     """Turns the first SIGINT or SIGTERM into a flag, and the second back into what it was before.
 
-    Only the main thread of a process can do so; elsewhere, and where ``active`` is false, signals do what they always do.
+    Only the main thread of a process can do so; elsewhere signals do what they always do.
     """
 
     HANDLED = (signal.SIGINT, signal.SIGTERM)
 
-    def __init__(self, active: bool) -> None:
-        self.active = active and threading.current_thread() is threading.main_thread()
+    def __init__(self) -> None:
+        self.active = threading.current_thread() is threading.main_thread()
         self.received: int | None = None
         self._before: dict[int, Any] = {}
 
@@ -54,7 +54,7 @@ class Signals:
             return
         self.received = number
         logger.warning(
-            "%s: the run stops after the evaluation in flight and is saved; send it again to stop at once.",
+            "%s: the run stops after the evaluation in flight; send it again to stop at once.",
             signal.Signals(number).name,
         )
 

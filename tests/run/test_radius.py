@@ -10,11 +10,14 @@ import pytest
 import zofw
 from zofw.core import Batch, Query, Stencil
 from zofw.problems import BlackBox, evaluate
+from zofw.problems.abilities import abilities
+from zofw.run.session.checks import RadiusWatch
 
 
-def ask(problem, mu, stencil=Stencil.CENTRAL):
+def ask(watch, problem, mu, stencil=Stencil.CENTRAL):
     U = zofw.Rademacher().draw(np.random.default_rng(0), problem.dim, 30)
-    return evaluate(problem, Query(np.full(problem.dim, 0.3), Batch(problem.n), U, mu, stencil))
+    query = Query(np.full(problem.dim, 0.3), Batch(problem.n), U, mu, stencil)
+    watch(query, evaluate(problem, query))
 
 
 def smooth():
@@ -23,18 +26,18 @@ def smooth():
 
 @pytest.mark.parametrize("stencil", [Stencil.CENTRAL, Stencil.FORWARD])
 def test_too_small_a_radius_is_named_once(stencil):
-    problem = smooth()
+    problem, watch = smooth(), RadiusWatch(float)
     with pytest.warns(UserWarning, match="radius 1e-15 is too small"):
-        ask(problem, 1e-15, stencil)
+        ask(watch, problem, 1e-15, stencil)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ask(problem, 1e-15, stencil)
+        ask(watch, problem, 1e-15, stencil)
 
 
 def test_a_good_radius_is_not():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ask(smooth(), 1e-5)
+        ask(RadiusWatch(float), smooth(), 1e-5)
 
 
 class Single:
@@ -48,10 +51,10 @@ class Single:
 
 def test_the_precision_is_that_of_the_problem():
     with pytest.warns(UserWarning, match="precision of 1.2e-07"):
-        ask(Single(), 1e-8 * 40)
+        ask(RadiusWatch(abilities(Single()).dtype), Single(), 1e-8 * 40)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ask(Single(), 1e-3)
+        ask(RadiusWatch(abilities(Single()).dtype), Single(), 1e-3)
 
 
 def test_directions_that_change_nothing_do_not_count():
@@ -59,4 +62,4 @@ def test_directions_that_change_nothing_do_not_count():
     query = Query(np.full(10, 0.3), Batch(1), zofw.directions.basis(10), 1e-9, Stencil.CENTRAL)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        evaluate(problem, query)
+        RadiusWatch(float)(query, evaluate(problem, query))

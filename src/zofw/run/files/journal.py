@@ -4,7 +4,10 @@ The file begins with 8 letters, a version and the identity of its run. Every ent
 the digest is keyed with the one before it, so an entry is accepted only behind the entries it was written behind:
 
     entry  =  length (8)  digest (8)  body
-    body   =  kind (1)  serial (8)  number (8)  a (8)  b (8)  seconds (8)  then arrays: axes (1)  lengths (8 each)  numbers
+    body   =  kind (1)  serial (8)  number (8)  a (8)  b (8)  seconds (8)  tile (6·8)  then arrays
+    array  =  axes (1)  lengths (8 each)  numbers
+
+A part of an answer says by its tile which rows and columns of the query, and which cells of those, it covers.
 
 An entry is handed to the operating system before the run goes on, so it survives the end of the process, however sudden;
 it is forced to the disk when a second has passed since that was last done, so a power failure costs at most the answers
@@ -25,15 +28,15 @@ from pathlib import Path
 
 import numpy as np
 
-from zofw.core import Array
-from zofw.run.codec import FileError
+from zofw.core import Array, Tile
+from zofw.run.files.documents import FileError, other_version
 
 logger = logging.getLogger("zofw")
 
-LETTERS, VERSION = b"ZOFWJRNL", 1
+LETTERS, VERSION = b"ZOFWJRNL", 2
 HEAD = struct.Struct("<8sH16s")  # letters, version, identity
 FRAME = struct.Struct("<Q8s")  # length of the body, digest
-BODY = struct.Struct("<BQQqqd")  # kind, serial, number, a, b, seconds
+BODY = struct.Struct("<BQQqqd6q")  # kind, serial, number, a, b, seconds, tile
 SYNC_SECONDS = 1.0
 
 
@@ -41,10 +44,13 @@ class Kind(IntEnum):
     """What an entry says about the query of its number."""
 
     ANSWER = 1  # values, and variances where asked
-    CELLS = 2  # values of single evaluations, of which a is the first; of a desk, what failed and is asked for again
-    SUMS = 3  # sums of tile a
+    PART = 2  # sums of a tile, or values of single evaluations in it
+    AGAIN = 3  # evaluations of a desk that failed and are asked for again; with them, a is charged to the line "failed"
     FAILED = 4  # a evaluations brought nothing, and b that had are given up
     DROPPED = 5  # the iteration is begun again; b evaluations of the open query are given up
+
+
+NOWHERE = Tile(0, 0, 0, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +63,11 @@ class Entry:
     a: int = 0
     b: int = 0
     seconds: float = 0.0
+    tile: Tile = NOWHERE
     arrays: tuple[Array, ...] = ()
 
     def pack(self) -> bytes:
-        parts = [BODY.pack(self.kind, self.serial, self.number, self.a, self.b, self.seconds)]
+        parts = [BODY.pack(self.kind, self.serial, self.number, self.a, self.b, self.seconds, *self.tile)]
         for array in self.arrays:
             parts.append(struct.pack(f"<B{array.ndim}Q", array.ndim, *array.shape))
             parts.append(np.ascontiguousarray(array, dtype="<f8").tobytes())
@@ -68,7 +75,7 @@ class Entry:
 
     @classmethod
     def unpack(cls, body: bytes) -> Entry:
-        kind, serial, number, a, b, seconds = BODY.unpack_from(body)
+        kind, serial, number, a, b, seconds, *tile = BODY.unpack_from(body)
         at, arrays = BODY.size, []
         while at < len(body):
             axes = body[at]
@@ -78,16 +85,17 @@ class Entry:
                 raise ValueError("an array is longer than its entry")
             arrays.append(np.frombuffer(body[at : at + size], dtype="<f8").astype(float).reshape(shape))
             at += size
-        axes_of = {Kind.ANSWER: (2, 2), Kind.CELLS: (1, 1), Kind.SUMS: (2, 2)}.get(Kind(kind), ())
+        whole = (1,) if tile[5] else (2, 2)
+        axes_of = {Kind.ANSWER: (2, 2), Kind.PART: whole, Kind.AGAIN: (1,)}.get(Kind(kind), ())
         if (
-            min(a, b) < 0
+            min(a, b, *tile) < 0
             or not 0 <= seconds < math.inf
             or any(not np.isfinite(array).all() for array in arrays)
         ):
             raise ValueError("an entry has numbers that cannot be")
         if [array.ndim for array in arrays] != list(axes_of[: len(arrays)]) or bool(axes_of) != bool(arrays):
             raise ValueError("an entry has other arrays than its kind")
-        return cls(Kind(kind), serial, number, a, b, seconds, tuple(arrays))
+        return cls(Kind(kind), serial, number, a, b, seconds, Tile(*tile), tuple(arrays))
 
 
 class Journal:
@@ -168,7 +176,7 @@ def read(path: Path, identity: bytes) -> Reading:
     if letters != LETTERS:
         raise FileError(f"{path} is not a journal of zofw.")
     if version != VERSION:
-        raise FileError(f"{path} has format version {version}; this zofw reads version {VERSION}.")
+        raise FileError(other_version(path, version, VERSION))
     if owner != identity:
         raise FileError(f"{path} is the journal of another run than the checkpoint beside it.")
     entries: list[Entry] = []

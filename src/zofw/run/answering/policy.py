@@ -6,10 +6,11 @@ import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar
 
 from zofw.core import EvaluationError
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 DROPS = 10  # iterations that on_error="skip" gives up before it raises
@@ -52,11 +53,11 @@ class Retry:
 
     def __post_init__(self) -> None:
         for name in ("times", "skip"):
-            value = getattr(self, name)
+            value = vars(self)[name]
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise ValueError(f"Retry needs {name} to be a whole number of at least 0; got {value!r}.")
         for name in ("backoff", "longest"):
-            value = getattr(self, name)
+            value = vars(self)[name]
             if not 0 <= value < float("inf"):
                 raise ValueError(f"Retry needs {name} to be a number of seconds ≥ 0; got {value!r}.")
 
@@ -76,34 +77,37 @@ def as_policy(on_error: str | Retry) -> Retry:
     raise ValueError(f"on_error should be 'raise', 'skip' or a Retry(times, backoff); got {on_error!r}.")
 
 
-def guarded(timeout: float | None, call: Callable[..., T], *arguments: Any) -> T:
-    """Call the objective; an exception or too long a wait becomes an :class:`EvaluationError`.
+def blamed(error: Exception) -> EvaluationError:
+    """An error of the objective as an :class:`EvaluationError`."""
+    if isinstance(error, EvaluationError):
+        return error
+    found = EvaluationError(f"The objective raised {type(error).__name__}: {error}")
+    found.__cause__ = error
+    return found
+
+
+def within(timeout: float | None, call: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Call the objective; too long a wait becomes an :class:`EvaluationError`.
 
     A call that takes too long cannot be ended: its thread is left alone and its answer ignored.
     """
-    try:
-        return call(*arguments) if timeout is None else _within(timeout, call, arguments)
-    except EvaluationError:
-        raise
-    except Exception as error:
-        raise EvaluationError(f"The objective raised {type(error).__name__}: {error}") from error
-
-
-def _within(timeout: float, call: Callable[..., T], arguments: tuple[Any, ...]) -> T:
-    box: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+    if timeout is None:
+        return call(*arguments, **named)
+    ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+    answer: list[T] = []
 
     def work() -> None:
         try:
-            box.put((call(*arguments), None))
+            answer.append(call(*arguments, **named))
+            ended.put(None)
         except BaseException as error:
-            box.put((None, error))
+            ended.put(error)
 
     threading.Thread(target=work, daemon=True, name="zofw-oracle").start()
     try:
-        value, error = box.get(timeout=timeout)
+        error = ended.get(timeout=timeout)
     except queue.Empty:
         raise EvaluationError(f"The objective did not answer within {timeout:g} seconds.") from None
     if error is not None:
         raise error
-    result: T = value
-    return result
+    return answer[0]

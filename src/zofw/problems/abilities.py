@@ -1,0 +1,190 @@
+"""What a problem can do beyond ``values``, asked in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from zofw.core import Array, Batch, EvaluationError, Indices, Problem, Query, Tile
+
+TILE_VALUES = 1 << 22  # numbers in one table of values, or in one array of points: 32 MB
+
+
+class Sums(NamedTuple):
+    """One tile's share: sums over its components, (k, values), and centred sums of squares of slopes, (k, columns).
+
+    Of single evaluations, their values, one after another.
+    """
+
+    values: Array
+    squares: Array | None = None
+
+
+@runtime_checkable
+class Structured(Protocol):
+    """A problem that answers tiles itself, without forming perturbed points."""
+
+    def rows_at_once(self, query: Query) -> int:
+        """How many components fill a tile that takes all directions together."""
+
+    def sums(self, query: Query, tile: Tile) -> Sums: ...
+
+
+@runtime_checkable
+class Tall(Protocol):
+    """A structured problem whose tiles may have more rows than others'."""
+
+    @property
+    def tall(self) -> int:
+        """How many times the usual rows."""
+
+
+@runtime_checkable
+class Grained(Protocol):
+    """A problem that says how many evaluations it wants to be asked for at once."""
+
+    @property
+    def at_once(self) -> int | None: ...
+
+
+@runtime_checkable
+class Pairwise(Protocol):
+    """A problem that evaluates many points with one component each in one call."""
+
+    def pairs(self, points: Array, components: Indices) -> Array:
+        """f_{i_j}(x_j) for point j and component i_j: (len(points),)."""
+
+
+@runtime_checkable
+class Cellwise(Protocol):
+    """A problem whose evaluations are calls of their own, which can be made alone, elsewhere, and again."""
+
+    @property
+    def cellwise(self) -> bool: ...
+    def one(self, x: Array, component: int) -> float:
+        """f_i(x)."""
+
+
+@runtime_checkable
+class InParts(Protocol):
+    """A problem whose components live in parts, each of which may be held elsewhere."""
+
+    @property
+    def sizes(self) -> Sequence[int]: ...
+    def part(self, number: int) -> Problem: ...
+    def tiles(self, query: Query) -> list[Tile]:
+        """The fixed partition of a query: no tile has components of two parts."""
+
+    def owner(self, query: Query, tile: Tile) -> int:
+        """The part whose components a tile has."""
+
+    def local(self, query: Query, number: int, tiles: Sequence[Tile]) -> tuple[Query, list[Tile]]:
+        """A query and tiles of it, as the part that owns them knows them."""
+
+    def sums(self, query: Query, tile: Tile) -> Sums: ...
+    def blame(self, number: int, error: EvaluationError) -> EvaluationError:
+        """An error of a part, with the component as it is counted in the whole."""
+
+
+@runtime_checkable
+class Averaged(Protocol):
+    """A problem that computes its exact mean."""
+
+    def value(self, x: Array) -> float: ...
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """A problem that says whether its mean is asked of somebody, who may charge for it, and not computed."""
+
+    @property
+    def asks(self) -> bool: ...
+
+
+@runtime_checkable
+class Differentiable(Protocol):
+    """A problem that knows the gradient of its mean."""
+
+    def gradient(self, x: Array) -> Array: ...
+
+
+@runtime_checkable
+class Supported(Protocol):
+    """A problem that knows on which coordinates a batch depends."""
+
+    def support(self, batch: Batch) -> Indices: ...
+
+
+@runtime_checkable
+class Precise(Protocol):
+    """A problem that says in which precision its values are computed."""
+
+    @property
+    def dtype(self) -> DTypeLike: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Abilities:
+    """What one problem can do; None for what it cannot.
+
+    Attributes
+    ----------
+    structured, tall, at_once
+        It answers tiles itself; how many times the usual rows these may have; evaluations that are asked for at once.
+    pairs, cells, parts
+        It takes points with one component each; every evaluation is a call of its own; it is held in parts.
+    mean, value
+        Its exact mean where that is computed and asked of nobody, and where it has its own way to it at all.
+    gradient, support, dtype
+        The gradient of the mean, the coordinates that a batch depends on, the precision of the values.
+    """
+
+    structured: Structured | None
+    tall: int
+    at_once: int
+    pairs: Pairwise | None
+    cells: Cellwise | None
+    parts: InParts | None
+    mean: Callable[[Array], float] | None
+    value: Callable[[Array], float] | None
+    gradient: Callable[[Array], Array] | None
+    support: Callable[[Batch], Indices] | None
+    dtype: DTypeLike
+
+
+_asked: WeakKeyDictionary[Problem, Abilities] = WeakKeyDictionary()
+
+
+def abilities(problem: Problem) -> Abilities:
+    """What a problem can do; asked once, where it can be remembered."""
+    try:
+        if (known := _asked.get(problem)) is not None:
+            return known
+        found = _abilities(problem)
+        _asked[problem] = found
+        return found
+    except TypeError:
+        return _abilities(problem)
+
+
+def _abilities(problem: Problem) -> Abilities:
+    value = problem.value if isinstance(problem, Averaged) else None
+    asks = isinstance(problem, Asking) and problem.asks
+    return Abilities(
+        problem if isinstance(problem, Structured) else None,
+        problem.tall if isinstance(problem, Tall) else 1,
+        (problem.at_once if isinstance(problem, Grained) else None) or TILE_VALUES,
+        problem if isinstance(problem, Pairwise) else None,
+        problem if isinstance(problem, Cellwise) and problem.cellwise else None,
+        problem if isinstance(problem, InParts) else None,
+        None if asks else value,
+        value,
+        problem.gradient if isinstance(problem, Differentiable) else None,
+        problem.support if isinstance(problem, Supported) else None,
+        problem.dtype if isinstance(problem, Precise) else np.float64,
+    )

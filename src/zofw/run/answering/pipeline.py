@@ -1,0 +1,244 @@
+"""From a query to its answer, whoever evaluates: errors are met, payments counted and parts kept here.
+
+    session.ask() → Query → OpenAnswer (tiles) → engine → Part → OpenAnswer → Answer → session.tell()
+
+An engine works tiles off, in this process or elsewhere. Diagnosis takes the same way, except that nothing is charged.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from zofw.core import Answer, Array, Batch, EvaluationError, Problem, Query, Tile
+from zofw.problems.abilities import Sums, abilities
+from zofw.problems.evaluate import Part, cells, tile_sums
+from zofw.run.answering.open_answer import OpenAnswer
+from zofw.run.answering.policy import Retry, blamed, within
+from zofw.run.answering.signals import Interrupted, Signals
+from zofw.run.files.journal import Kind
+from zofw.run.session.session import Session
+
+logger = logging.getLogger("zofw")
+
+TOGETHER_SECONDS = 1e-4  # evaluations quicker than this together are written down together
+
+Todo = deque[Tile]
+
+
+class ExecutorError(RuntimeError):
+    """The workers are gone, or cannot do what they are asked."""
+
+
+class Outcome(NamedTuple):
+    """Parts that are done and, where one failed, why, and what is left with it at the front."""
+
+    parts: list[Part]
+    left: Sequence[Tile] = ()
+    error: EvaluationError | None = None
+    recomputed: int = 0
+
+
+class Engine(Protocol):
+    """Somebody who evaluates tiles."""
+
+    def outcomes(self, answer: OpenAnswer, todo: Todo) -> Iterator[Outcome | None]:
+        """Work off a list of tiles, which may grow meanwhile; None now and then while nothing happens."""
+
+    def cancel(self) -> None:
+        """Give up what nobody has begun."""
+
+    def close(self) -> None:
+        """Let go of whatever is held for this run."""
+
+
+class Here:
+    """Tiles evaluated in this process, one after another."""
+
+    def __init__(self, problem: Problem, timeout: float | None = None) -> None:
+        self.problem, self.timeout = problem, timeout
+        self._cancelled = False
+
+    def outcomes(self, answer: OpenAnswer, todo: Todo) -> Iterator[Outcome | None]:
+        self._cancelled = False
+        while todo and not self._cancelled:
+            tile = todo.popleft()
+            sums, error = self.evaluate(answer.query, tile, TOGETHER_SECONDS)
+            done = (
+                tile if tile.whole or sums is None else tile.cells(tile.start, tile.start + len(sums.values))
+            )
+            left = tile if sums is None else tile.cells(done.stop, tile.stop)
+            if error is None and left.start < left.stop:
+                todo.appendleft(left)
+            yield Outcome([] if sums is None else [Part(done, sums)], [left], error)
+
+    def evaluate(
+        self, query: Query, tile: Tile, seconds: float = math.inf
+    ) -> tuple[Sums | None, EvaluationError | None]:
+        """A tile, or of its cells those that come before an error or the end of the time."""
+        single, found = abilities(self.problem).cells, []
+        try:
+            if tile.whole or single is None:
+                return within(self.timeout, tile_sums, self.problem, query, tile), None
+            one = single.one if self.timeout is None else lambda x, i: within(self.timeout, single.one, x, i)
+            began = time.perf_counter()
+            for value in cells(one, query, tile):
+                found.append(value)
+                if time.perf_counter() - began >= seconds:
+                    break
+        except Exception as error:
+            return (Sums(np.array(found)) if found else None), blamed(error)
+        return Sums(np.array(found)), None
+
+    def cancel(self) -> None:
+        self._cancelled = True
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Pipeline:
+    """Answers the queries of one session.
+
+    Parameters
+    ----------
+    problem
+        Whom to ask.
+    engine
+        Who asks.
+    policy
+        What to do about errors.
+    signals
+        Who may want to stop.
+    """
+
+    def __init__(self, problem: Problem, engine: Engine, policy: Retry, signals: Signals) -> None:
+        self.problem, self.engine, self.policy, self.signals = problem, engine, policy, signals
+        self._able = abilities(problem)
+
+    def answer(self, session: Session, query: Query) -> Answer | None:
+        """The answer, or None where the session has given the query up."""
+        answer = OpenAnswer(self._able, query)
+        if session.parts:
+            for part in restored(session):
+                answer.restore(part)
+        attempts = Attempts(self.policy, session)
+        self._work(answer, attempts)
+        if answer.complete:
+            return answer.answer()
+        attempts.end(answer.paid)
+        return None
+
+    def mean(self, x: Array) -> float:
+        """The exact mean at x, for diagnosis: the same way, with nothing charged; NaN where the policy gives it up."""
+        answer = OpenAnswer(self._able, Query(x, Batch(self.problem.n)))
+        attempts = Attempts(self.policy, None)
+        self._work(answer, attempts)
+        if answer.complete:
+            return float(answer.answer().values[0, 0])
+        if not attempts.interrupted:
+            attempts.end(answer.paid)
+        return math.nan
+
+    def _work(self, answer: OpenAnswer, attempts: Attempts) -> None:
+        """Have the tiles of a query evaluated, as far as policy, budget and signals allow."""
+        todo = deque(answer.missing() if self.signals.received is None else ())
+        attempts.interrupted = self.signals.received is not None
+        for outcome in self.engine.outcomes(answer, todo):
+            if outcome is not None:
+                for part in outcome.parts:
+                    answer.fill(part)
+                attempts.note(answer, outcome)
+                if outcome.error is not None:
+                    wait = attempts.failed(outcome.left[0], answer.query, outcome.error)
+                    if wait is not None:
+                        self.signals.sleep(wait)
+                        todo.extendleft(reversed(outcome.left))
+            if self.signals.received is not None:
+                attempts.interrupted = True
+            if attempts.over and not answer.complete:
+                todo.clear()
+                self.engine.cancel()
+
+
+class Attempts:
+    """What has been tried in vain for one query, what that has cost, and whether to go on.
+
+    Parameters
+    ----------
+    policy
+        What to do about errors.
+    session
+        Who pays; None for diagnosis, which nobody pays for.
+    """
+
+    def __init__(self, policy: Retry, session: Session | None) -> None:
+        self.policy, self.session = policy, session
+        self.error: EvaluationError | None = None
+        self.interrupted = self.unaffordable = False
+        self._lost = 0
+        self._tried: Counter[Tile] = Counter()
+
+    @property
+    def over(self) -> bool:
+        """Whether no further tile is to be evaluated."""
+        return self.error is not None or self.interrupted or self.unaffordable
+
+    def note(self, answer: OpenAnswer, outcome: Outcome) -> None:
+        """Write parts down, unless they complete the answer, which is written down at once."""
+        session = self.session
+        if session is None:
+            return
+        session.recompute(outcome.recomputed)
+        session.in_hand = answer.paid
+        if not answer.complete:
+            for tile, sums in outcome.parts:
+                session.keep(tile, [sums.values] if sums.squares is None else [sums.values, sums.squares])
+
+    def failed(self, tile: Tile, query: Query, error: EvaluationError) -> float | None:
+        """Seconds to wait before a tile is tried again; None where it is not."""
+        first = tile if tile.whole else tile.cells(tile.start, tile.start + 1)
+        attempt = self._tried[first] = self._tried[first] + 1
+        self._lost += query.tile_cost(first)
+        what = "Diagnosis" if self.session is None else f"Query {self.session.run.number}"
+        logger.warning("%s, attempt %d: %s", what, attempt, error)
+        if self.over:
+            return None
+        if self.session is not None and query.cost > self.session.run.remaining - self._lost:
+            self.unaffordable = True
+            return None
+        if attempt > self.policy.times:
+            self.error = error
+            return None
+        self._charge()
+        return self.policy.wait(attempt)
+
+    def _charge(self, paid: int = 0) -> None:
+        if self.session is not None:
+            self.session.fail(self._lost, paid)
+        self._lost = 0
+
+    def end(self, paid: int) -> None:
+        """Leave the query without an answer: what was paid is charged, or waits in the journal to be taken up again."""
+        if self.unaffordable:
+            self._charge(paid)
+            return
+        self._charge()
+        if self.interrupted:
+            raise Interrupted
+        dropped = 0 if self.session is None else self.session.run.dropped
+        if self.error is not None and dropped >= self.policy.skip:
+            raise self.error
+        if self.session is not None:
+            self.session.drop(paid)
+
+
+def restored(session: Session) -> list[Part]:
+    """Parts of the open query's answer from before this process."""
+    return [Part(entry.tile, Sums(*entry.arrays)) for entry in session.parts if entry.kind is Kind.PART]

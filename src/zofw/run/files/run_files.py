@@ -1,0 +1,221 @@
+"""A run on disk: a checkpoint, the one before it, and a journal of what was paid since; held by one process at a time.
+
+run.npz                     the last checkpoint: a :class:`~zofw.run.record.Run`
+run.npz.previous            the one before it, used where the last one is broken
+run.npz.journal             what was paid since the last checkpoint, and
+run.npz.journal.previous    between the two
+run.npz.lock                while a process works on it
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import logging
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from zofw.run.files import journal
+from zofw.run.files.documents import FileError, StorageError, can_encode, read_document, write_document
+from zofw.run.files.journal import Entry, Journal
+from zofw.run.files.lock import Lock
+from zofw.run.record.run import Run
+
+logger = logging.getLogger("zofw")
+
+VERSION = 2
+CHECKPOINT_SECONDS = (
+    10.0  # between two checkpoints, and never more than a twentieth of the time spent on them
+)
+SHARE = 20
+
+Classes = Mapping[str, type]
+T = TypeVar("T")
+
+
+def write_run(run: Run, path: Path, kept: Path | None = None) -> None:
+    """One checkpoint. The file that was there before is renamed to ``kept``, where that is given."""
+    written = run if can_encode(run.set) else dataclasses.replace(run, set=None)
+    write_document(path, "checkpoint", VERSION, written, kept)
+
+
+def write_alone(run: Run, path: Path) -> None:
+    """A checkpoint by somebody who does not hold the run's files, and is refused while somebody does."""
+    try:
+        lock = Lock(_beside(path, "lock"))
+        try:
+            write_run(run, path)
+        finally:
+            lock.release()
+    except OSError as error:
+        raise StorageError.of(path, error) from error
+
+
+def read_run(path: Path, known: Classes) -> Run:
+    """What a checkpoint contains; ``known`` adds classes from outside zofw by their path."""
+    run = read_document(path, "checkpoint", VERSION, known)
+    if not isinstance(run, Run):
+        raise FileError(f"{path} is whole, but it holds a {type(run).__name__} and no run.")
+    return run
+
+
+def read_journal(path: Path, run: Run) -> list[Entry]:
+    """What the journal beside a checkpoint has, for somebody who does not hold the run's files."""
+    beside = _beside(path, "journal")
+    if not beside.exists():
+        return []
+    reading = journal.read(beside, bytes.fromhex(run.identity))
+    if reading.damaged:
+        logger.warning(
+            "%s is damaged after its first %d entries; those are used.", beside, len(reading.entries)
+        )
+    return reading.entries
+
+
+class RunFiles:
+    """The files of one run.
+
+    Parameters
+    ----------
+    path
+        Of the checkpoint; its folder is resolved once, so that the run stays where it began, whatever becomes of the
+        working folder.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).parent.resolve() / Path(path).name
+        self.previous, self.journal_path = _beside(self.path, "previous"), _beside(self.path, "journal")
+        self.journal_previous = _beside(self.path, "journal.previous")
+        self.broken = _beside(self.path, "broken")
+        self._journal: Journal | None = None
+        if self.path.is_dir():
+            raise StorageError.of(self.path, OSError(errno.EISDIR, os.strerror(errno.EISDIR)))
+        try:
+            self._lock = Lock(_beside(self.path, "lock"))
+        except OSError as error:
+            raise self._storage_error(error) from error
+        litter = re.compile(rf"\.{re.escape(self.path.name)}\.[a-z0-9_]{{8}}")
+        for left in self.path.parent.iterdir():
+            if litter.fullmatch(left.name):  # a checkpoint whose writer was killed
+                left.unlink()
+        self._seconds = CHECKPOINT_SECONDS
+        self._saved = time.monotonic()
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run is there to be continued."""
+        return self.path.exists() or self.previous.exists()
+
+    # ------------------------------------------------------------------ writing
+
+    def begin(self, run: Run) -> None:
+        """The first checkpoint and an empty journal, before anything is paid."""
+        try:
+            for old in (self.journal_path, self.journal_previous):
+                old.unlink(missing_ok=True)
+            self._journal = Journal(self.journal_path, bytes.fromhex(run.identity))
+        except OSError as error:
+            raise self._storage_error(error) from error
+        self.save(run)
+
+    def append(self, entry: Entry) -> None:
+        """One entry of the journal."""
+        try:
+            if self._journal is not None:
+                self._journal.append(entry)
+        except OSError as error:
+            raise self._storage_error(error) from error
+
+    def save(self, run: Run) -> None:
+        """A checkpoint now, keeping the one before it."""
+        began = time.monotonic()
+        try:
+            write_run(run, self.path, self.previous)
+        except OSError as error:
+            raise self._storage_error(error) from error
+        self._saved = time.monotonic()
+        self._seconds = max(CHECKPOINT_SECONDS, SHARE * (self._saved - began))
+
+    @property
+    def due(self) -> bool:
+        """Whether the last checkpoint is long ago."""
+        return abs(time.monotonic() - self._saved) >= self._seconds
+
+    def turn_over(self, run: Run) -> None:
+        """A checkpoint at the end of an iteration, from which the journal begins anew."""
+        self.save(run)
+        try:
+            if self._journal is not None:
+                self._journal.close()
+                os.replace(self.journal_path, self.journal_previous)
+            self._journal = Journal(self.journal_path, bytes.fromhex(run.identity))
+        except OSError as error:
+            raise self._storage_error(error) from error
+
+    def close(self) -> None:
+        """Release the lock; the files stay."""
+        try:
+            if self._journal is not None:
+                self._journal.close()
+        except OSError as error:
+            raise self._storage_error(error) from error
+        finally:
+            self._journal = None
+            self._lock.release()
+
+    def _storage_error(self, error: OSError) -> StorageError:
+        return StorageError.of(self.path, error)
+
+    # ------------------------------------------------------------------ reading
+
+    def read(self, known: Classes, take_up: Callable[[Run], T]) -> tuple[T, list[Entry], bool]:
+        """What the last sound checkpoint is taken up to, the entries of both journals, and whether they are to begin anew.
+
+        A checkpoint is sound where ``take_up`` does not raise a FileError over it.
+        """
+        run, taken = self._last_sound(known, take_up)
+        identity = bytes.fromhex(run.identity)
+        entries: list[Entry] = []
+        damaged = False
+        for path in (self.journal_previous, self.journal_path):
+            if path.exists():
+                reading = journal.read(path, identity)
+                entries += reading.entries
+                damaged |= reading.damaged
+                if reading.damaged:
+                    self._set_aside(path, len(reading.entries))
+                if path == self.journal_path:
+                    self._journal = Journal(path, identity, reading.size, reading.digest)
+        return taken, entries, damaged or self._journal is None
+
+    def _set_aside(self, path: Path, sound: int) -> None:
+        shutil.copyfile(path, self.broken)
+        logger.warning(
+            "%s is damaged after its first %d entries; what comes behind them is paid for again. A copy is in %s.",
+            path,
+            sound,
+            self.broken,
+        )
+
+    def _last_sound(self, known: Classes, take_up: Callable[[Run], T]) -> tuple[Run, T]:
+        try:
+            run = read_run(self.path, known)
+            return run, take_up(run)
+        except (FileError, FileNotFoundError) as error:
+            if not self.previous.exists():
+                raise
+            logger.warning("%s The one before it, %s, is used.", error, self.previous)
+            run = read_run(self.previous, known)
+            taken = take_up(run)
+            if self.path.exists():
+                os.replace(self.path, self.broken)
+            return run, taken
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(f"{path.name}.{suffix}")

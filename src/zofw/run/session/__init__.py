@@ -1,0 +1,1 @@
+"""The rules of a run: ask, tell, fail, drop, extend, stop."""

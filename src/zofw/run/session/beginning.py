@@ -1,0 +1,92 @@
+"""How a run begins: what its method sees, and where it starts."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from zofw import kernels
+from zofw.algorithms import as_algorithm, is_first_order
+from zofw.core import Array, Batch, ConvexSet, FirstOrderTask, Indices, Task
+from zofw.run.given import starting_point
+from zofw.run.record.limits import Limits, check_sizes
+from zofw.run.record.run import Run
+from zofw.run.session.known import cost_of_value
+from zofw.run.session.seeds import entropy_of
+from zofw.sets import as_set
+
+ROWS_PER_DECADE = 20  # of the trace, by default
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What whoever begins a run asks for, as :class:`~zofw.Session` takes it."""
+
+    set: Any
+    dim: int
+    n: int
+    method: Any
+    limits: Limits
+    x0: Any
+    rng: Any
+    gap_tol: float | None
+    inside: bool
+    diagnose: int | None
+
+
+def begin(
+    asked: Asked,
+    computed: bool,
+    gradient: Callable[[Array], Array] | None,
+    support: Callable[[Batch], Indices] | None,
+) -> tuple[Run, Task]:
+    """A new run, and what its method sees; ``computed`` where somebody computes the mean for nothing."""
+    limits, region = asked.limits, as_set(asked.set)
+    region.check_dim(asked.dim)
+    rows = (ROWS_PER_DECADE if computed else 0) if asked.diagnose is None else asked.diagnose
+    check_sizes(n=asked.n, dim=asked.dim, gap_tol=asked.gap_tol, diagnose=rows)
+    if limits == Limits():
+        raise ValueError("Nothing would ever stop this run: give a budget, or max_iter, max_lmo or max_time.")
+    first_order = is_first_order(asked.method)
+    if first_order and gradient is None:
+        raise ValueError(
+            f"{asked.method!r} is a first-order reference method and needs a problem with a gradient."
+        )
+    if first_order and limits == Limits(limits.budget):
+        raise ValueError(
+            f"{asked.method!r} asks no queries, so no budget ends it: give max_iter, max_lmo or max_time."
+        )
+    pays = not computed and asked.diagnose is None and not first_order
+    dim, n = int(asked.dim), int(asked.n)
+    reserve = cost_of_value(n, limits.budget) if pays and limits.budget is not None else 0
+    granted = None if limits.budget is None else limits.budget - reserve
+    task = make_task(
+        region, dim, n, granted, limits, asked.inside, support, gradient if first_order else None
+    )
+    algorithm, reasons = as_algorithm(asked.method, task)
+    start, note = starting_point(region, dim, asked.x0)
+    reasons = reasons if note is None else {**reasons, "x0": note}
+    state = algorithm.init(task, start)
+    run = Run(
+        region, algorithm, dim, n, limits, asked.gap_tol, asked.inside, rows, pays, reserve, entropy_of(asked.rng), reasons,
+        uuid.uuid4().hex, state,
+    )  # fmt: skip
+    return run, task
+
+
+def make_task(
+    region: ConvexSet,
+    dim: int,
+    n: int,
+    budget: int | None,
+    limits: Limits,
+    inside: bool,
+    support: Callable[[Batch], Indices] | None,
+    gradient: Callable[[Array], Array] | None,
+) -> Task:
+    """What the method sees; only a first-order one sees the gradient, and none the problem behind its functions."""
+    seen = None if support is None else lambda batch: support(batch)
+    task = Task(region, dim, n, budget, limits.max_iter, seen, inside, kernels.integers)
+    return task if gradient is None else FirstOrderTask(**vars(task), gradient=gradient)

@@ -1,0 +1,464 @@
+"""The rules of a run: budget, counting, seeding, stopping, observers, and what is written down when.
+
+An iteration is a generator of queries. Its random numbers derive from (seed, t), and it is a pure function of the state
+before it and the answers it has had; so a checkpoint is that state plus those answers, and resuming replays them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from zofw.core import (
+    Answer,
+    Array,
+    Batch,
+    Indices,
+    OutOfBudget,
+    Query,
+    Task,
+    Tile,
+)  # fmt: skip
+from zofw.run.files.journal import NOWHERE, Entry, Kind
+from zofw.run.files.run_files import RunFiles, write_alone
+from zofw.run.record.limits import BudgetError, Limits
+from zofw.run.record.run import FAILED, Iteration, Known, Run
+from zofw.run.record.status import Status, ending_status
+from zofw.run.record.view import RunView
+from zofw.run.session.beginning import Asked, begin
+from zofw.run.session.checks import RadiusWatch, check_answer
+from zofw.run.session.diagnosis import Diagnosis
+from zofw.run.session.inside import keep_inside
+from zofw.run.session.iteration import Ended, Iterations, Steps
+from zofw.run.session.known import anchors, cost_of_value, lowest, result_of, whole
+from zofw.run.session.resume import Handed, resume
+
+if TYPE_CHECKING:
+    from zofw.run.record.result import Result
+
+logger = logging.getLogger("zofw")
+
+NEAR_THE_END = 4  # rehearse an iteration when fewer than this many of the dearest so far can be paid
+SEEN = 4  # points evaluated whole in an iteration that are remembered to its end
+
+Observer = Callable[["Session"], None]
+
+
+class Session(RunView):
+    """Ask, tell, checkpoint: a run whose queries somebody else answers.
+
+    Parameters
+    ----------
+    set
+        The convex set: one of :func:`zofw.sets` or any object with ``lmo(g)``.
+    dim, n
+        Dimension of x and number of components.
+    method
+        A registered name or a settings object; see :func:`zofw.methods`.
+    budget
+        Most evaluations of single components; never exceeded.
+    x0
+        A point of the set; the set's own initial point by default.
+    rng
+        Seed, ``SeedSequence``, ``Generator`` or None, as in SPEC 7.
+    max_iter, max_lmo, max_time
+        Looked at between iterations: limits on iterations, LMO calls and seconds (of queries and computation, not of diagnosis).
+    gap_tol
+        Stop when the method's bound of the Frank-Wolfe gap, or its estimate where it has no bound, is at most this.
+    inside
+        Keep every evaluated point inside the set; see :func:`~zofw.run.session.inside.keep_inside`.
+    objective, gradient, support
+        Exact mean, for diagnosis; its gradient, for first-order methods; what a batch depends on, for lazy laws.
+    diagnose
+        How many times per decade of queries the objective is put on the trace: by default 20 where there is one. Without an
+        objective, f at the last iterate is asked for at the end and charged to the line "result" of the ledger; the cost, n
+        queries or a sample for a fiftieth of the budget, is kept back from the start. 0 switches both off.
+    observers
+        Called with the session after every iteration; raising StopIteration stops the run.
+    dtype
+        The precision of the values, for the warning about radii that are too small for it.
+
+    Attributes
+    ----------
+    run
+        Everything the run has become, as one value: what :meth:`checkpoint` writes.
+    task
+        What the method sees.
+
+    Examples
+    --------
+    >>> import zofw
+    >>> from zofw.problems import BlackBox, evaluate
+    >>> f = BlackBox(lambda x: float((x**2).sum()), dim=3)
+    >>> session = zofw.Session(zofw.Simplex(), dim=3, method="zo-fw", budget=100, rng=0)
+    >>> while (query := session.ask()) is not None:
+    ...     session.tell(query, evaluate(f, query))
+    >>> session.result().nfev
+    97
+    """
+
+    def __init__(
+        self,
+        set: Any,
+        *,
+        dim: int,
+        n: int = 1,
+        method: Any = "auto",
+        budget: int | None = None,
+        x0: Any = None,
+        rng: Any = None,
+        max_iter: int | None = None,
+        max_lmo: int | None = None,
+        max_time: float | None = None,
+        gap_tol: float | None = None,
+        inside: bool = False,
+        objective: Callable[[Array], float] | None = None,
+        gradient: Callable[[Array], Array] | None = None,
+        support: Callable[[Batch], Indices] | None = None,
+        diagnose: int | None = None,
+        observers: Sequence[Observer] = (),
+        dtype: DTypeLike = np.float64,
+    ) -> None:
+        limits = Limits(budget, max_iter, max_lmo, max_time)
+        asked = Asked(set, dim, n, method, limits, x0, rng, gap_tol, inside, diagnose)
+        run, task = begin(asked, objective is not None, gradient, support)
+        self.take_up(run, task, objective, observers, dtype)
+
+    def take_up(
+        self,
+        run: Run,
+        task: Task,
+        objective: Callable[[Array], float] | None,
+        observers: Sequence[Observer],
+        dtype: DTypeLike,
+    ) -> None:
+        """Begin to be the rules of a run."""
+        self.run, self.task, self.observers = run, task, list(observers)
+        self.files: RunFiles | None = None  # where what is paid for is written down, if anywhere
+        self.parts: list[Entry] = []  # of the open query, from before this process
+        self.in_hand = 0  # evaluations of the open query that were paid for and are not in the ledger yet
+        self.diagnosis = Diagnosis(run, objective)
+        self._set = task.set
+        self._iterations = Iterations(run, task)
+        self._watch = RadiusWatch(dtype)
+        self._open: Query | None = None
+        self._told: Query | None = None
+        self._step: Steps | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on queries and computation, diagnosis excepted."""
+        return self.diagnosis.clock.read()
+
+    # ------------------------------------------------------------------ asking and telling
+
+    def ask(self) -> Query | None:
+        """The query that is wanted next, or None when the run has stopped. Asking again returns the same query."""
+        if self._open is None and self.run.status is Status.RUNNING:
+            self._advance()
+        return self._open
+
+    def tell(self, query: Query, answer: Answer | ArrayLike) -> None:
+        """Answer the open query: an :class:`~zofw.core.Answer`, or its means as an array of shape (k, width).
+
+        The answer is checked, then written to the journal where there is one, then counted and used.
+        """
+        if self._open is None or query is not self._open:
+            known = ": it was answered before, and its first answer counts" if query is self._told else ""
+            raise ValueError(
+                f"This is not the open query{known}. Ask for the open one, answer it, and tell the answer once."
+            )
+        run, sound = self.run, check_answer(query, answer)
+        self._watch(query, sound)
+        self._note(Kind.ANSWER, arrays=_tables(sound))
+        self.parts, self.in_hand = [], 0
+        run.ledger[query.purpose.line] += query.cost
+        iteration = run.open if run.closing is None else run.learning
+        iteration.spent += query.cost
+        iteration.answers.append(sound)
+        self.task.paid += query.cost
+        run.number += 1
+        self._open, self._told = None, query
+        if whole(query, run.n):
+            self._look_at(query, sound.values)
+        self._advance(sound)
+
+    def keep(self, tile: Tile, tables: Sequence[Array]) -> None:
+        """Write down a part of the open query's answer, so that it is not paid for twice."""
+        self._note(Kind.PART, tile=tile, arrays=tables)
+
+    def ask_again(self, numbers: Indices, charged: int) -> None:
+        """Write down that evaluations of the open query failed and are asked for again."""
+        self._note(Kind.AGAIN, charged, arrays=[numbers.astype(float)])
+
+    def fail(self, cost: int, paid: int = 0) -> bool:
+        """Charge ``cost`` evaluations that brought nothing; whether the budget still allows the open query.
+
+        Where it does not, the ``paid`` evaluations that the query has already had are charged as well, and the iteration
+        ends as one that runs out of budget does.
+        """
+        run = self.run
+        allowed = self._open is None or self._open.cost <= run.remaining - cost
+        if cost or not allowed:
+            self._note(Kind.FAILED, cost, 0 if allowed else paid)
+        run.ledger[FAILED] += cost
+        if not allowed:
+            run.ledger[FAILED] += paid
+            self._open, self.parts, self.in_hand = None, [], 0
+            self._advance()
+        return allowed
+
+    def drop(self, paid: int = 0) -> None:
+        """Begin the open iteration again with new random numbers, charging what its open query has already had."""
+        run = self.run
+        self._note(Kind.DROPPED, b=paid)
+        self.parts, self.in_hand = [], 0
+        run.ledger[FAILED] += paid
+        run.dropped += 1
+        self._close()
+        if run.closing is None:
+            run.redraws += 1
+            run.open = Iteration()
+        else:
+            self._end(run.closing)
+
+    def recompute(self, cost: int) -> None:
+        """Count evaluations that are made again because a worker died over them."""
+        self.run.recomputed += cost
+
+    def stop(self, status: Status = Status.INTERRUPTED) -> None:
+        """End the run here; the open iteration is dropped from the result but kept by a checkpoint."""
+        self._end(status)
+
+    def extend(self, **limits: float | None) -> None:
+        """Replace some of the limits, of a run that has stopped as well: it then goes on where it was."""
+        run = self.run
+        if limits and run.closing is not None:
+            self._close()
+            run.closing, run.learning = None, Iteration()
+        run.limits = run.limits.with_(**limits)
+        if run.pays and run.limits.budget is not None:
+            run.reserve = cost_of_value(run.n, run.limits.budget)
+        self.task.max_iter = run.limits.max_iter
+        if self._step is None:
+            self.reopen()
+        elif self._open is not None and self._open.cost > run.remaining:
+            self._open = None
+            self._advance()
+
+    # ------------------------------------------------------------------ iterations
+
+    def _advance(self, answer: Answer | None = None) -> None:
+        """Run the algorithm to its next query, through as many iterations as ask nothing."""
+        run = self.run
+        if not run.trace.rows:
+            self.diagnosis.record()
+        while run.status is Status.RUNNING:
+            ended: Ended | None = None
+            try:
+                if self._step is None:
+                    if not self._may_begin():
+                        continue
+                    query = next(self._begin())
+                elif answer is not None:
+                    query, answer = self._step.send(answer), None
+                else:
+                    query = self._step.throw(OutOfBudget())
+            except StopIteration as end:
+                ended = end.value
+            except OutOfBudget:
+                self._end(Status.BUDGET if run.closing is None else run.closing)
+                continue
+            if ended is not None:
+                self._finish(ended)
+            elif query.cost <= run.remaining:
+                self._open = keep_inside(query, self._set) if run.inside else query
+                return
+
+    def _begin(self) -> Steps:
+        self._step, iteration = self._iterations.begin()
+        if self.run.closing is None:
+            self.run.open = iteration
+        else:
+            self.run.learning = iteration
+        return self._step
+
+    def _may_begin(self) -> bool:
+        """Whether limits and budget allow another iteration; the cost of one is known by rehearsing it."""
+        run, limits = self.run, self.run.limits
+        if run.closing is not None:
+            return True
+        if limits.max_iter is not None and run.nit >= limits.max_iter:
+            self._end(Status.MAX_ITER)
+        elif limits.max_lmo is not None and run.nlmo >= limits.max_lmo:
+            self._end(Status.MAX_LMO)
+        elif limits.max_time is not None and self.seconds >= limits.max_time:
+            self._end(Status.MAX_TIME)
+        elif limits.budget is not None and (run.nit == 0 or run.remaining < NEAR_THE_END * run.dearest):
+            least = self._iterations.rehearse()
+            if least > run.remaining:
+                if run.nit == run.nfev == 0:
+                    raise BudgetError(limits.budget, least + run.reserve, run.reserve, run.method.name)
+                self._end(Status.BUDGET)
+        return run.status is Status.RUNNING and run.closing is None
+
+    def _finish(self, ended: Ended) -> None:
+        run = self.run
+        self._step = None
+        if isinstance(ended, Known):
+            run.here = ended
+            self._end(run.closing or Status.RUNNING)
+            return
+        state, info = ended
+        how = ending_status(info, run.gap_tol, run.method.name)
+        if not (how is not None and info.at_start):  # else x stays where the gap was found small
+            run.state = state
+            run.here = next((known for known in reversed(run.seen) if np.array_equal(known.x, state.x)), None)
+        run.info = info
+        run.nit += 1
+        run.nlmo += self.task.lmos
+        run.dearest = max(run.dearest, run.open.spent)
+        run.redraws = 0
+        run.open, run.seen = Iteration(), []
+        if run.best is not None and info.gap is not None and np.array_equal(run.best.x, run.state.x):
+            run.best = dataclasses.replace(run.best, gap=run.gap, gap_error=info.gap_error)
+        if self.diagnosis.due():
+            self.diagnosis.record()
+        if not self._observed():
+            self._end(Status.CALLBACK)
+        elif how is not None:
+            self._end(how)
+
+    def _observed(self) -> bool:
+        """Whether no observer wants to stop."""
+        try:
+            for observer in self.observers:
+                observer(self)
+        except StopIteration:
+            return False
+        if self.files is not None and self.files.due:
+            self.files.turn_over(self.snapshot())
+        return True
+
+    def _end(self, status: Status) -> None:
+        """Stop, once f at x is known where somebody wants to know it and it can be paid."""
+        run = self.run
+        self._close()
+        if run.pays and run.closing is None and run.here is None and status is not Status.INTERRUPTED:
+            run.closing = status
+            return
+        run.status = status
+        if status is not Status.INTERRUPTED:
+            run.closing, run.learning = None, Iteration()
+        if not run.trace.rows or run.trace.rows[-1][0] != run.nit:
+            self.diagnosis.record()
+            run.closing_row = True
+        logger.info(
+            "%s stopped after %d iterations and %d queries: %s",
+            run.method.name,
+            run.nit,
+            run.nfev,
+            run.message,
+        )
+
+    def _close(self) -> None:
+        self._open = None
+        if self._step is not None:
+            self._step.close()
+            self._step = None
+
+    def reopen(self) -> None:
+        """Let a run that had stopped short of convergence go on: its limits are looked at again."""
+        run = self.run
+        if run.status in (Status.CONVERGED, Status.ESTIMATED):
+            return
+        if run.status is not Status.RUNNING:
+            run.status = Status.RUNNING
+            if run.closing_row:
+                run.trace.pop()
+                run.closing_row = False
+        iteration = run.open if run.closing is None else run.learning
+        if iteration.answers:
+            self._step = self._iterations.again(iteration)
+            self._advance(iteration.answers[-1])
+
+    # ------------------------------------------------------------------ what is known of f
+
+    def _look_at(self, query: Query, values: Array) -> None:
+        """Remember points at which all components were evaluated: the last ones, and the lowest that is in the set."""
+        run = self.run
+        for known in anchors(query, values):
+            run.seen = [*run.seen[1 - SEEN :], known]
+            if np.array_equal(known.x, run.state.x):
+                run.here = known
+        best = lowest(query, values, self._set, run.best)
+        if best is not run.best and best is not None and run.nit and np.array_equal(best.x, run.state.x):
+            best = dataclasses.replace(best, gap=run.gap, gap_error=run.info.gap_error)
+        run.best = best
+
+    def result(self) -> Result:
+        """The run so far, as a :class:`~zofw.Result`: at the better of the last iterate and the best point paid for."""
+        return result_of(self.snapshot(), *self.diagnosis.last_value(), self.in_hand)
+
+    # ------------------------------------------------------------------ saving and resuming
+
+    def snapshot(self) -> Run:
+        """The run as a checkpoint writes it."""
+        self.run.seconds = self.seconds
+        return self.run
+
+    def checkpoint(self, path: str | os.PathLike[str]) -> None:
+        """Save the run to one file: the state before the open iteration and the answers it has had."""
+        write_alone(self.snapshot(), Path(path))
+
+    @classmethod
+    def resume(cls, path: str | os.PathLike[str] | RunFiles, **given: Any) -> Session:
+        """Continue a saved run bit for bit; with other limits (budget, max_iter, max_lmo, max_time), as far as they allow.
+
+        Answers that ``minimize(…, checkpoint=path)`` wrote to a journal beside the file after it are told again, so none is
+        paid twice. ``objective``, ``gradient``, ``support``, ``observers`` and ``dtype`` are those of the constructor. A set or
+        method of your own is recognised by handing over the object itself as ``set`` or ``method``, or its class in ``known``
+        under ``"module:name"``; what is handed over must equal what was saved. A set that is no dataclass is not in the
+        file and has to be handed over.
+        """
+        names = {field.name for field in dataclasses.fields(Handed)}
+        handed = Handed(**{name: thing for name, thing in given.items() if name in names})
+        return resume(cls, path, handed, {name: limit for name, limit in given.items() if name not in names})
+
+    def write_to(self, files: RunFiles, anew: bool = True) -> None:
+        """Keep the run in files from here on; ``anew`` with a checkpoint first."""
+        self.files = files
+        if anew and not files.exists:
+            files.begin(self.snapshot())
+        elif anew:
+            files.turn_over(self.snapshot())
+            for part in self.parts:
+                self._note(part.kind, part.a, part.b, part.tile, part.arrays)
+
+    @contextmanager
+    def without_time_limit(self) -> Iterator[None]:
+        """What was done in time before is done again, however late it is."""
+        limits, self.run.limits = self.run.limits, self.run.limits.with_(max_time=None)
+        yield
+        self.run.limits = limits
+
+    def _note(
+        self, kind: Kind, a: int = 0, b: int = 0, tile: Tile = NOWHERE, arrays: Sequence[Array] = ()
+    ) -> None:
+        """One entry of the journal about the open query."""
+        run = self.run
+        if self.files is not None:
+            self.files.append(Entry(kind, run.serial, run.number, a, b, self.seconds, tile, tuple(arrays)))
+        run.serial += 1
+
+
+def _tables(answer: Answer) -> list[Array]:
+    return [answer.values] if answer.variance is None else [answer.values, answer.variance]

@@ -1,0 +1,1 @@
+"""Queries answered elsewhere: executors, processes, dask clusters."""

@@ -1,0 +1,348 @@
+"""Queries answered by workers: any executor, any number of them, the same bits."""
+
+from __future__ import annotations
+
+import math
+import os
+import queue
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from zofw.core import Array, Problem, Tile
+from zofw.extras import extra
+from zofw.problems.abilities import Sums
+from zofw.problems.evaluate import Part
+from zofw.run.answering.open_answer import OpenAnswer
+from zofw.run.answering.pipeline import Engine, ExecutorError, Outcome, Todo
+from zofw.run.workers import tasks
+from zofw.run.workers.tasks import Found, Sender, WorkerTask
+
+POLL_SECONDS = 0.1
+LEAST_SECONDS = 0.01  # of work in a task, where there is enough of it
+OVERHEADS = 20  # how many times its overhead a task should last
+REVIVALS = 20  # pools that may break in one run
+ATTEMPTS = 10  # workers that one task may cost
+
+
+class WorkerLost(Exception):
+    """A worker died over a task, or lost what the task needs; it has to be sent again."""
+
+
+class Ticket(Protocol):
+    """The future of a task, of whatever library."""
+
+    def result(self) -> Any: ...
+    def cancel(self) -> object: ...
+    def add_done_callback(self, fn: Callable[[Any], object], /) -> object: ...
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """Whoever takes tasks as :mod:`concurrent.futures` does."""
+
+    def submit(self, fn: Callable[..., object], /, *arguments: object) -> Ticket: ...
+
+
+class OwnExecutor(Executor, Protocol):
+    """One that was made here, and is ended here."""
+
+    def shutdown(self, wait: bool = True) -> None: ...
+
+
+@runtime_checkable
+class Scatters(Protocol):
+    """A dask client, by what no other executor has."""
+
+    def scatter(self, data: object) -> object: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Sent:
+    """Tiles under way: when they were sent, and for which time."""
+
+    tiles: list[Tile]
+    when: float
+    attempt: int = 1
+
+
+class Pool(Protocol):
+    """Where tasks go."""
+
+    @property
+    def workers(self) -> int:
+        """How many tasks run at the same time."""
+
+    def begin(self, anchors: Array) -> None:
+        """The anchors of the coming tasks."""
+
+    def submit(self, task: WorkerTask, with_problem: bool, done: Callable[[Ticket], None]) -> Ticket:
+        """Send a task; its future is handed to ``done`` when it has ended in whatever way."""
+
+    def result(self, future: Ticket) -> tuple[Found, int]:
+        """What came back, and how often the task was begun in vain; :class:`WorkerLost` where nothing did."""
+
+    def cancel(self, future: Ticket) -> None:
+        """Give a task up if nobody has begun it."""
+
+    def check(self) -> None:
+        """Raise an :class:`ExecutorError` where there is nobody left to wait for."""
+
+    def revive(self) -> None:
+        """Get workers again after all were lost, or raise an :class:`ExecutorError`."""
+
+    def close(self) -> None: ...
+
+
+class Pace:
+    """How many units go into a task: enough to outlast the overhead, few enough for all workers to end together."""
+
+    def __init__(self) -> None:
+        self.unit: float | None = None  # seconds, smoothed
+        self._overheads: deque[float] = deque(maxlen=32)
+
+    @property
+    def overhead(self) -> float:
+        """The least of the last tasks: what is above it is waiting for a worker."""
+        return min(self._overheads, default=0.0)
+
+    def note(self, units: int, seconds: float, turnaround: float) -> None:
+        self._overheads.append(max(0.0, turnaround - seconds))
+        if units:
+            self.unit = seconds / units if self.unit is None else 0.8 * self.unit + 0.2 * seconds / units
+
+    def size(self, left: int, workers: int) -> int:
+        share = math.ceil(left / (2 * workers))
+        if not self.unit:
+            return max(1, share // 2)
+        worth = math.ceil(max(LEAST_SECONDS, OVERHEADS * self.overhead) / self.unit)
+        least = math.ceil(self.overhead / self.unit)
+        return max(1, least, min(share, worth))
+
+    def window(self, workers: int) -> int:
+        """Tasks under way: a second one for each worker where they are so short that it would have to wait."""
+        short = self.unit is None or self.unit < OVERHEADS * max(LEAST_SECONDS, self.overhead)
+        return 2 * workers if short else workers
+
+
+class Workers:
+    """Tiles evaluated by a pool of workers."""
+
+    def __init__(self, pool: Pool, token: str, timeout: float | None) -> None:
+        self.pool, self.timeout = pool, timeout
+        self.sender = Sender.here(token)
+        self.pace = Pace()
+        self._running: dict[Ticket, Sent] = {}
+        self._ended: queue.SimpleQueue[Ticket] = queue.SimpleQueue()
+        self._query = ""
+
+    def outcomes(self, answer: OpenAnswer, todo: Todo) -> Iterator[Outcome | None]:
+        self._running, self._ended, self._query = {}, queue.SimpleQueue(), uuid.uuid4().hex
+        self.pool.begin(answer.query.anchors)
+        while todo or self._running:
+            try:
+                self._send_some(answer, todo)
+                outcome = self._take(answer)
+            except BrokenExecutor:
+                outcome = self._start_over(answer, todo)
+            yield outcome
+
+    def _send_some(self, answer: OpenAnswer, todo: Todo) -> None:
+        workers = self.pool.workers
+        while todo and len(self._running) < self.pace.window(workers):
+            if answer.shards is not None:
+                self._turn(answer, todo)
+            left = sum(_evaluations(tile) for tile in todo)
+            self._send(answer, _taken(todo, self.pace.size(left, workers), answer.part))
+
+    def _turn(self, answer: OpenAnswer, todo: Todo) -> None:
+        """Bring a tile of the part with the fewest tasks under way to the front."""
+        busy = Counter(answer.part(sent.tiles[0]) for sent in self._running.values())
+        todo.rotate(-min(range(len(todo)), key=lambda at: busy[answer.part(todo[at])]))
+
+    def _send(
+        self, answer: OpenAnswer, tiles: list[Tile], attempt: int = 1, with_problem: bool = False
+    ) -> None:
+        task = WorkerTask.of(answer, tiles, self.sender, self._query, self.timeout)
+        ticket = self.pool.submit(task, with_problem, self._ended.put)
+        self._running[ticket] = Sent(tiles, time.perf_counter(), attempt)
+
+    def _take(self, answer: OpenAnswer) -> Outcome | None:
+        """The next task that ends; None where none does for a while, or it has to be sent again."""
+        try:
+            ticket = self._ended.get(timeout=POLL_SECONDS)
+        except queue.Empty:
+            self.pool.check()
+            return None
+        sent = self._running.get(ticket)
+        if sent is None:
+            return None
+        try:
+            found, vain = self.pool.result(ticket)
+        except CancelledError:
+            del self._running[ticket]
+            return None
+        except WorkerLost as loss:
+            del self._running[ticket]
+            return self._send_again(answer, sent, loss)
+        del self._running[ticket]
+        if found.unknown:
+            self._send(answer, sent.tiles, sent.attempt, with_problem=True)
+            return None
+        return self._outcome(answer, sent, found, vain)
+
+    def _outcome(self, answer: OpenAnswer, sent: Sent, found: Found, vain: int) -> Outcome:
+        parts = [Part(_done(tile, sums), sums) for tile, sums in zip(sent.tiles, found.sums, strict=False)]
+        units = sum(1 if part.tile.whole else len(part.sums.values) for part in parts)
+        self.pace.note(units, found.seconds, time.perf_counter() - sent.when)
+        again, error = vain * self._cost(answer, sent), found.error
+        if error is None:
+            return Outcome(parts, recomputed=again)
+        if answer.shards is not None:
+            error = answer.shards.blame(answer.part(sent.tiles[0]), error)
+        left = sent.tiles[len(parts) :]
+        if parts and parts[-1].tile != sent.tiles[len(parts) - 1]:
+            whole = sent.tiles[len(parts) - 1]
+            left = [whole.cells(parts[-1].tile.stop, whole.stop), *left]
+        return Outcome(parts, left, error, again)
+
+    def _cost(self, answer: OpenAnswer, sent: Sent) -> int:
+        return sum(answer.query.tile_cost(tile) for tile in sent.tiles)
+
+    def _send_again(self, answer: OpenAnswer, sent: Sent, loss: WorkerLost) -> Outcome:
+        self.pool.check()
+        if sent.attempt >= ATTEMPTS:
+            raise ExecutorError(
+                f"{ATTEMPTS} workers were lost over one task. If they run out of memory, take fewer evaluations at once; "
+                "if the objective ends its process, mend it."
+            ) from loss
+        self._send(answer, sent.tiles, sent.attempt + 1, with_problem=True)
+        return Outcome([], recomputed=self._cost(answer, sent))
+
+    def _start_over(self, answer: OpenAnswer, todo: Todo) -> Outcome:
+        """Everything under way is lost with the pool and done again by a new one."""
+        lost = list(self._running.values())
+        self._running.clear()
+        todo.extend(tile for sent in lost for tile in sent.tiles)
+        self.pool.revive()
+        return Outcome([], recomputed=sum(self._cost(answer, sent) for sent in lost))
+
+    def cancel(self) -> None:
+        for ticket in list(self._running):
+            self.pool.cancel(ticket)
+
+    def close(self) -> None:
+        self.cancel()
+        self.pool.close()
+
+
+def _evaluations(tile: Tile) -> int:
+    """What a tile counts for when work is shared out."""
+    return 1 if tile.whole else tile.stop - tile.start
+
+
+def _taken(todo: Todo, size: int, part: Callable[[Tile], int]) -> list[Tile]:
+    """Tiles of one part from the front of a list, cells of the last one left there, for one task."""
+    taken = [todo.popleft()]
+    while todo and sum(map(_evaluations, taken)) < size and part(todo[0]) == part(taken[0]):
+        taken.append(todo.popleft())
+    over = sum(map(_evaluations, taken)) - size
+    if over > 0 and not taken[-1].whole:
+        last = taken[-1]
+        todo.appendleft(last.cells(last.stop - over, last.stop))
+        taken[-1] = last.cells(last.start, last.stop - over)
+    return taken
+
+
+def _done(tile: Tile, sums: Sums) -> Tile:
+    return tile if tile.whole else tile.cells(tile.start, tile.start + len(sums.values))
+
+
+class FuturePool:
+    """Any executor of :mod:`concurrent.futures`, or a function that makes one.
+
+    The problem is sent with a task only when a worker has said that it does not know it. What the process itself has made
+    known to its threads and forks is not sent at all.
+    """
+
+    def __init__(self, executor: Executor | Callable[[], OwnExecutor], problem: Problem, token: str) -> None:
+        self._make: Callable[[], OwnExecutor] | None = None
+        self._made: OwnExecutor | None = None
+        if isinstance(executor, Executor):
+            self._executor: Executor = executor
+        else:
+            self._make = executor
+            self._executor = self._made = executor()
+        self._problem, self._token = problem, token
+        self._blob: bytes | None = None
+        self._anchors: Array | None = None
+        self._broken = 0
+        tasks.register(token, problem)
+
+    @property
+    def workers(self) -> int:
+        return int(getattr(self._executor, "_max_workers", None) or os.cpu_count() or 1)
+
+    def begin(self, anchors: Array) -> None:
+        self._anchors = anchors
+
+    def submit(self, task: WorkerTask, with_problem: bool, done: Callable[[Ticket], None]) -> Ticket:
+        if with_problem and self._blob is None:
+            self._blob = extra("cloudpickle", "cluster").dumps(self._problem)
+        future = self._executor.submit(tasks.work, task, self._anchors, self._blob if with_problem else None)
+        future.add_done_callback(done)
+        return future
+
+    def result(self, future: Ticket) -> tuple[Found, int]:
+        try:
+            found: Found = future.result()
+        except (BrokenExecutor, CancelledError):
+            raise
+        except Exception as error:
+            raise ExecutorError(
+                f"A worker could not do its task: {type(error).__name__}: {error}. Workers need the same zofw, and the "
+                "modules that the problem uses."
+            ) from error
+        return found, 0
+
+    def cancel(self, future: Ticket) -> None:
+        future.cancel()
+
+    def check(self) -> None:
+        """A pool of this kind says itself when it breaks."""
+
+    def revive(self) -> None:
+        self._broken += 1
+        if self._make is None or self._broken > REVIVALS:
+            raise ExecutorError(
+                "A worker process died and took the pool with it. Continue with a new pool; or give executor= a function "
+                f"that makes a pool, such as lambda: ProcessPoolExecutor({self.workers}), and it is called when one breaks"
+                + (f" ({REVIVALS} have)." if self._make is not None else ".")
+            )
+        if self._made is not None:
+            self._made.shutdown(wait=False)
+        self._executor = self._made = self._make()
+
+    def close(self) -> None:
+        tasks.forget(self._token)
+        if self._made is not None:
+            self._made.shutdown()
+
+
+def as_engine(executor: Any, problem: Problem, timeout: float | None) -> Engine:
+    """Workers behind a dask client, a ``concurrent.futures`` executor, or a function that makes one."""
+    token = uuid.uuid4().hex
+    if isinstance(executor, Scatters):
+        from zofw.run.workers.dask import ClientPool
+
+        return Workers(ClientPool(executor, problem, token), token, timeout)
+    if not (isinstance(executor, Executor) or callable(executor)):
+        raise TypeError(
+            "executor should be a dask.distributed.Client, a concurrent.futures.Executor, or a function that makes one; got "
+            f"{type(executor).__name__}."
+        )
+    return Workers(FuturePool(executor, problem, token), token, timeout)

@@ -1,0 +1,274 @@
+"""What is promised of a run, attacked: the wall, the budget, one way to an answer, the point that is returned."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import zofw
+from conftest import Still
+from zofw.core import FirstOrderTask, Info, Query, Task
+from zofw.problems import BlackBox, Logistic, Quadratic
+
+SIMPLEX = zofw.Simplex()
+
+
+class Calls:
+    """f(x) = ‖x − c‖², with every call remembered; ``wrong(call)`` says which of them fail."""
+
+    def __init__(self, wrong=lambda call: False) -> None:
+        self.points: list[np.ndarray] = []
+        self.wrong = wrong
+
+    def __call__(self, x, i=0):
+        self.points.append(np.array(x))
+        if self.wrong(len(self.points)):
+            raise ArithmeticError("out of order")
+        return float(((x - 0.1 * (i % 3)) ** 2).sum())
+
+
+# ---------------------------------------------------------------------- the wall
+
+
+@dataclass(frozen=True)
+class Cheat(Still):
+    """Looks for the objective in everything it is given."""
+
+    name = "cheat"
+
+    def step(self, task, state, rng):
+        assert type(task) is Task
+        for field in dataclasses.fields(task):
+            assert field.name not in ("gradient", "value", "objective", "problem")
+            assert not isinstance(getattr(task, field.name), (Quadratic, Logistic, BlackBox))
+            assert not hasattr(getattr(task, field.name), "__self__")
+        for name in ("gradient", "value", "objective"):
+            with pytest.raises(AttributeError):
+                getattr(task, name)
+        yield Query(state.x, task.all)
+        return self.State(state.t + 1, state.x), Info()
+
+
+def test_a_method_finds_neither_objective_nor_gradient_in_what_it_is_given():
+    Z = np.random.default_rng(0).standard_normal((5, 4))
+    for f in (Quadratic(np.eye(4), np.ones(4)), Logistic(Z, np.ones(5)), BlackBox(Calls(), dim=4)):
+        assert zofw.minimize(f, SIMPLEX, method=Cheat(), budget=100, max_iter=2).nit == 2
+    assert "gradient" not in {field.name for field in dataclasses.fields(Task)}
+    assert "gradient" in {field.name for field in dataclasses.fields(FirstOrderTask)}
+
+
+@dataclass(frozen=True)
+class Counts(Still):
+    """Notes what it thinks is left, before and after a query."""
+
+    name = "counts"
+
+    def step(self, task, state, rng):
+        before = task.remaining
+        yield Query(state.x, task.all)
+        assert task.remaining == before - task.n
+        return self.State(state.t + 1, state.x), Info(numbers={"left": task.remaining})
+
+
+def test_what_remains_is_kept_by_the_session_whatever_fails():
+    f = Calls(lambda call: call % 5 == 3)
+    result = zofw.minimize(
+        BlackBox(f, dim=3), SIMPLEX, method=Counts(), budget=40, max_iter=9, on_error=zofw.Retry(2, backoff=0.0),
+        diagnose=0,
+    )  # fmt: skip
+    assert result.ledger["failed"] > 0 and result.nfev == len(f.points)
+    assert 0 <= result.trace["left"][-1] - (40 - result.nfev) <= result.ledger["failed"]
+
+
+# ---------------------------------------------------------------------- the budget
+
+
+@pytest.mark.parametrize("method", ["auto", "zo-fw", "zsfw-dvr", "zo-sfw"])
+@pytest.mark.parametrize(("n", "budget"), [(1, 500), (1000, 2000), (7, 3000)])
+def test_every_call_is_counted_and_within_the_budget(method, n, budget):
+    f = Calls()
+    method = zofw.ZOFW() if method == "zo-fw" and n < 1000 else "zo-sfw" if method == "zo-fw" else method
+    try:
+        result = zofw.minimize(BlackBox(f, dim=4, n=n), SIMPLEX, method=method, budget=budget, rng=0)
+    except zofw.BudgetError:
+        return
+    assert len(f.points) == result.nfev == sum(result.ledger.values()) <= budget and result.ndiagnosis == 0
+    assert result.ledger["result"] <= max(2, budget // 50) or result.ledger["result"] == n
+    exact = np.mean([((result.x - 0.1 * (i % 3)) ** 2).sum() for i in range(n)])
+    assert abs(result.fun - exact) <= max(1e-12, 8 * result.fun_error)
+    assert (result.fun_error == 0) or n > budget // 50
+
+
+def test_f_at_the_end_is_asked_for_once_whatever_is_extended(tmp_path):
+    path, f = tmp_path / "run.npz", Calls()
+    box = BlackBox(f, dim=3, n=4)
+    first = zofw.minimize(box, SIMPLEX, method="zo-fw", budget=400, rng=0, checkpoint=path)
+    assert first.ledger["result"] == 4 and zofw.resume(path, box).nfev == first.nfev == len(f.points)
+    longer = zofw.resume(path, box, budget=800)
+    assert longer.nit > first.nit and longer.nfev == len(f.points) <= 800 and longer.ledger["result"] == 8
+
+
+def test_only_a_number_given_for_diagnosis_is_evaluated_beyond_the_budget():
+    f = Calls()
+    result = zofw.minimize(BlackBox(f, dim=3), SIMPLEX, method="zo-fw", budget=100, rng=0, diagnose=5)
+    assert len(f.points) == result.nfev + result.ndiagnosis and result.ndiagnosis > 0
+    assert result.ledger["result"] == 0 and np.isfinite(result.trace.objective).all()
+
+
+# ---------------------------------------------------------------------- one way to an answer
+
+
+def test_policy_covers_diagnosis_too():
+    f = Calls(lambda call: call % 7 == 0)
+    result = zofw.minimize(
+        BlackBox(f, dim=3), SIMPLEX, method="zo-fw", budget=200, rng=0, diagnose=20, on_error=zofw.Retry(5, backoff=0.0)
+    )  # fmt: skip
+    assert np.isfinite(result.trace.objective).all() and result.nfev <= 200
+    broken = Calls(lambda call: call == 1)
+    with pytest.raises(zofw.EvaluationError, match="out of order"):
+        zofw.minimize(BlackBox(broken, dim=3), SIMPLEX, method="zo-fw", budget=200, rng=0, diagnose=20)
+
+
+@pytest.mark.parametrize("way", ["plain", "checkpoint", "timeout", "executor", "on_error", "session", "desk"])
+def test_a_radius_below_rounding_is_warned_of_on_every_way(way, tmp_path):
+    one = BlackBox(lambda x: 1.0 + float(x @ x), dim=3)
+    settings = {"method": zofw.ZSFWDVR(batch_size=1, directions=2, radius=1e-13), "budget": 60, "rng": 0}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if way in ("session", "desk"):
+            session = zofw.Session(SIMPLEX, dim=3, **settings)
+            if way == "session":
+                while (query := session.ask()) is not None:
+                    session.tell(query, zofw.problems.evaluate(one, query))
+            else:
+                desk = zofw.Desk(session)
+                while requests := desk.requests():
+                    for request in requests:
+                        desk.tell(request.id, [one.fun(x) for x, _ in request])
+        else:
+            with ThreadPoolExecutor(1) as pool:
+                more = {
+                    "plain": {},
+                    "checkpoint": {"checkpoint": tmp_path / "run.npz"},
+                    "timeout": {"timeout": 60.0},
+                    "executor": {"executor": pool},
+                    "on_error": {"on_error": zofw.Retry(1)},
+                }[way]
+                zofw.minimize(one, SIMPLEX, **settings, **more)
+    assert sum("is too small for values" in str(warning.message) for warning in caught) == 1
+
+
+def test_an_error_in_a_callback_has_a_traceback_of_its_own():
+    def callback(intermediate_result):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine") as caught:
+        zofw.minimize(
+            Quadratic(np.eye(3), np.ones(3)), SIMPLEX, method="zo-fw", budget=100, callback=callback
+        )
+    assert caught.value.__context__ is None and caught.value.__cause__ is None
+
+
+def test_the_first_bad_value_ends_the_buying():
+    f = Calls(lambda call: call == 1)
+    with pytest.raises(zofw.EvaluationError, match="after 1 paid evaluations"):
+        zofw.minimize(BlackBox(f, dim=6, n=1000), SIMPLEX, method="zo-fw", budget=10**5)
+    assert len(f.points) == 1
+
+
+def test_an_objective_that_writes_into_its_argument_changes_nothing():
+    def careless(x, i):
+        value = float(((x - 0.2 * i) ** 2).sum())
+        x[:] = np.nan
+        return value
+
+    def careful(x, i):
+        return float(((x - 0.2 * i) ** 2).sum())
+
+    def rude(X, batch):
+        values = ((X[:, None] - 0.2 * batch[None, :, None]) ** 2).sum(axis=2)
+        X.setflags(write=True)
+        X[:], batch[:] = np.nan, 0
+        return values
+
+    def polite(X, batch):
+        return ((X[:, None] - 0.2 * batch[None, :, None]) ** 2).sum(axis=2)
+
+    for f, g, vectorized in ((careless, careful, False), (rude, polite, True)):
+        for method in ("auto", "zo-fw", "zsfw-dvr"):
+            runs = [
+                zofw.minimize(
+                    BlackBox(h, dim=4, n=3, vectorized=vectorized), SIMPLEX, method=method, budget=400, rng=0
+                )
+                for h in (f, g)
+            ]
+            np.testing.assert_array_equal(runs[0].x, runs[1].x)
+
+
+# ---------------------------------------------------------------------- the point that is returned
+
+
+@pytest.mark.parametrize("method", zofw.methods())
+def test_no_point_of_the_set_that_was_paid_for_is_lower(method):
+    if method == "frank-wolfe":
+        return
+    f = Calls()
+
+    def rugged(x):
+        return f(x) + 0.3 * float(np.cos(40 * x.sum() + 25 * x[0]))
+
+    result = zofw.minimize(
+        BlackBox(rugged, dim=5), zofw.L2Ball(0.7), method=method, budget=700, rng=1, inside=True
+    )
+    lowest = min(rugged(x) for x in list(f.points))
+    assert zofw.L2Ball(0.7).contains(result.x) and result.last.shape == (5,)
+    if result.status is not zofw.Status.CONVERGED:
+        assert result.fun == rugged(result.x) <= lowest + 1e-12
+
+
+def test_breast_cancer_ends_no_higher_than_any_point_it_evaluated_whole():
+    sklearn = pytest.importorskip("sklearn.datasets")
+    data = sklearn.load_breast_cancer()
+    Z = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
+    f = Logistic(Z, np.where(data.target == 1, 1.0, -1.0))
+    whole = []
+
+    class Watched(Logistic):
+        def sums(self, query, tile):
+            found = super().sums(query, tile)
+            if query.batch.indices is None and query.stencil.has_base and tile.first:
+                whole.extend(query.anchors.copy())
+            return found
+
+    watched = Watched(Z, np.where(data.target == 1, 1.0, -1.0))
+    result = zofw.minimize(watched, zofw.L1Ball(10.0), budget=20_000, rng=0)
+    assert result.fun == pytest.approx(f.value(result.x), rel=1e-9)
+    if result.status is not zofw.Status.CONVERGED:
+        assert result.fun <= min([f.value(x) for x in whole] + [f.value(result.last)]) + 1e-12
+
+
+# ---------------------------------------------------------------------- stopping
+
+
+@pytest.mark.parametrize("n", [1, 50])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_without_a_checkpoint_returns_what_is_known(n, number):
+    f = Calls()
+
+    def interrupted(x, i=0):
+        if len(f.points) == 99:
+            signal.raise_signal(number)
+        return f(x, i)
+
+    box = BlackBox(interrupted, dim=4, n=n)
+    result = zofw.minimize(box, SIMPLEX, method="zo-sfw" if n > 1 else "zo-fw", budget=10**5, rng=0)
+    assert result.status is zofw.Status.INTERRUPTED and not result.success
+    assert result.nfev == len(f.points) <= 150 and SIMPLEX.contains(result.x)
+    assert signal.getsignal(number) is not None and threading.current_thread() is threading.main_thread()
