@@ -15,7 +15,7 @@ import numpy as np
 
 import zofw
 from benchmarks.peers import ours, problems, theirs
-from zofw.run.reference import reference
+from zofw.references import reference
 
 HERE = Path(__file__).parents[1] / "docs" / "front"
 README = HERE.parents[1] / "README.md"
