@@ -9,12 +9,14 @@ import pytest
 from lab_pieces import code, toy
 
 from zofw.lab.claims import Lines, judge, words
+from zofw.lab.complexity import attempt, family, queries_to, slope
 from zofw.lab.costs import cost_rows, exponent, measure_costs
 from zofw.lab.experiment import Stored, conduct, find_experiment, window_median
 from zofw.lab.provenance import environment
 from zofw.lab.spec import Claim, Method, SpecError, Tuning, parse, read
-from zofw.lab.store import Folder, StoreError, read_trace, write_json
+from zofw.lab.store import Folder, StoreError, read_json, read_trace, write_json
 from zofw.lab.summary import compare, crossing, held, summarise, windows
+from zofw.sets import L1Ball
 
 
 def test_a_curve_holds_the_last_value_known():
@@ -150,6 +152,8 @@ def case(**ends):
         (Claim("a", "", "saves", "A", factor=2.0), "holds"),
         (Claim("a", "", "saves", "A", factor=1e9), "does not hold"),
         (Claim("a", "", "saves", "C", factor=1e-3), "does not hold"),
+        (Claim("a", "", "falls", "A", level=4 / 3, factor=1.01), "holds"),
+        (Claim("a", "", "falls", "A", level=2.0, factor=1.25), "does not hold"),
         (Claim("a", "", "ahead", "A", against=("B", "C")), "holds"),
         (Claim("a", "", "ahead", "B", against=("A",)), "does not hold"),
         (Claim("a", "", "best", "D"), "not measured"),
@@ -227,3 +231,36 @@ def test_the_table_of_costs_agrees_with_what_is_stated():
             for axis in "nd":
                 stated = row[f"{what}: stated, {axis}"]
                 assert abs(float(row[f"{what}: power of {axis}"]) - float(stated)) < 0.2, row
+
+
+# ------------------------------------------------------------------ complexity
+
+
+def test_the_family_has_the_constants_it_is_said_to_have():
+    for n, d in ((4, 2), (7, 5)):
+        problem, best = family(n, d), 0.5 * (np.eye(d)[0] + np.eye(d)[1])
+        assert problem.n == n and problem.value(np.zeros(d)) - problem.value(best) == pytest.approx(0.75)
+        g = problem.gradient(best)
+        assert g @ (best - L1Ball(1.0).lmo(g)) == pytest.approx(0.0, abs=1e-12), "the minimum over the ball"
+
+
+def test_a_power_is_fitted_to_what_was_reached():
+    assert slope([1, 2, 4], [3.0, 6.0, 12.0]) == pytest.approx(1.0)
+    assert slope([1, 2, 4], [3.0, 6.0, np.inf]) == pytest.approx(1.0)
+    assert np.isnan(slope([1, 2], [3.0, np.inf]))
+
+
+def test_queries_to_an_error_are_those_of_the_first_run_that_reaches_it(tmp_path):
+    experiment = read(find_experiment("table1-total"), "smoke")
+    method = experiment.methods[0]
+    found = queries_to(method, 4, 2, (0.4, 0.2, 0.0), 100, 1)
+    tried = [attempt(method, family(4, 2), T, 1) for T in (16, 23, 33, 47, 67, 95)]
+    for epsilon, queries in zip((0.4, 0.2, 0.0), found, strict=True):
+        assert queries == next((q for q, error in tried if error <= epsilon), np.inf)
+    assert conduct(experiment, tmp_path / "total") == []
+    rows = read_json(tmp_path / "total" / "rows.json")
+    assert [row["method"] for row in rows] == ["ZSFW-DVR, Theorem 1", "ZSCG, convex"]
+    assert rows[0]["stated, 1/ε"] == "1" and "not reached" not in rows[0].values()
+    kept = sorted((tmp_path / "total" / "cells").rglob("*.json"))
+    assert len(kept) == 2 * 3
+    assert conduct(experiment, tmp_path / "total") == []

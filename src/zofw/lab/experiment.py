@@ -13,6 +13,7 @@ import numpy as np
 
 from zofw.core import Array
 from zofw.lab.cases import NO_CODE, Code, missing_files
+from zofw.lab.complexity import complexity_rows
 from zofw.lab.costs import cost_rows
 from zofw.lab.methods import all_methods
 from zofw.lab.provenance import Environment, environment
@@ -121,6 +122,9 @@ def conduct(
         return conduct(source, folder, code=code, workers=workers, watcher=watcher, only=only)
     if experiment.kind == "costs":
         write_json(out / "rows.json", cost_rows(experiment, watcher))
+        return []
+    if experiment.kind == "complexity":
+        write_json(out / "rows.json", complexity_rows(experiment, out, watcher))
         return []
     sentences: list[str] = []
     if experiment.measure == "gap":

@@ -107,11 +107,17 @@ class Case:
 
 @dataclass(frozen=True)
 class Stated:
-    """Exponents of n and d that a paper states, for kind = "costs"; and more iterations for every component."""
+    """Exponents that a paper states: of n and d for one iteration, of 1/ε, n and d for the total; and how to measure them.
+
+    ``per_n``: iterations for every component, for kind = "costs". ``mean_gap``: whether the error is the mean Frank-Wolfe gap,
+    for kind = "complexity".
+    """
 
     max: tuple[float, ...] = ()
     average: tuple[float, ...] = ()
+    total: tuple[float, ...] = ()
     per_n: float = 0.0
+    mean_gap: bool = False
 
 
 @dataclass(frozen=True)
