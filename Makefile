@@ -16,7 +16,7 @@ reproduce: .venv/dev.stamp
 	$(BIN)/python -m zofw.lab reproduce all --profile quick
 
 reproduce-full: .venv/dev.stamp
-	$(BIN)/python -m zofw.lab reproduce all ablation --profile full --publish docs/reproduction
+	$(BIN)/python -m zofw.lab reproduce all ablation forgetting readings --profile full --publish docs/reproduction
 
 reproduce-all: .venv/dev.stamp
 	$(BIN)/python -m zofw.lab reproduce fig1 fig2 fig3 --profile all --publish docs/reproduction

@@ -60,7 +60,7 @@ def ran(tmp_path) -> Path:
 
 def test_help_has_examples():
     text = zofw_("--help").output
-    commands = "demo init run resume compare report reproduce published tune bench methods sets laws problems datasets doctor check-set"
+    commands = "demo init run resume compare report reproduce published tune bench methods sets laws problems datasets doctor"
     assert all(command in text for command in commands.split())
     for command in commands.replace("datasets", "").split():
         assert f"zofw {command}" in zofw_(command, "--help").output, "an example in the help"
@@ -226,11 +226,10 @@ def test_data_sets(monkeypatch, tmp_path):
 def test_the_laws_of_a_set(tmp_path, monkeypatch):
     toy(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert "keeps every law" in zofw_("check-set", "toy_problem:Disc", "--dim", 5).output
-    found = json.loads(zofw_("check-set", "toy_problem:Wrong", "--json", code=1).stdout)
+    assert "keeps every law" in zofw_("check", "set", "toy_problem:Disc", "--dim", 5).output
+    found = json.loads(zofw_("check", "set", "toy_problem:Wrong", "--json", code=1).stdout)
     assert not found["ok"] and any(law["ok"] is False for law in found["laws"])
-    assert "cannot be imported" in zofw_("check-set", "no_such:thing", code=2).stderr
+    assert "something to import" in zofw_("check", "set", "no_such:thing", code=2).stderr
 
 
 def test_bench_calls_the_benchmarks(monkeypatch, tmp_path):

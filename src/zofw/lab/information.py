@@ -1,15 +1,12 @@
-"""Commands that look and tell: methods, sets, data sets, this installation, and the laws of a user's set."""
+"""Commands that look and tell: methods, sets, laws, problems, data sets and this installation."""
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import inspect
 import json
-import operator
 import os
 import re
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,9 +22,7 @@ from zofw.lab.console import console, plain_table
 from zofw.lab.guard import guarded
 from zofw.lab.options import Json
 from zofw.lab.provenance import environment
-from zofw.lab.records import SpecError
 from zofw.problems import problems as registered_problems
-from zofw.sets import check_set
 
 __all__ = ["LOOKING", "shelf"]
 
@@ -217,47 +212,10 @@ def _importable(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
 
 
-def check_set_(
-    path: Annotated[str, typer.Argument(help="module:object, a set, a class of sets, or a function lmo(g).")],
-    dim: Annotated[int, typer.Option("--dim", "-d", min=1, help="The dimension to try it in.")] = 10,
-    as_json: Json = False,
-) -> None:
-    """Run the laws of a set on your own; exit code 1 where one is broken.
-
-    [dim]Example:[/dim]  zofw check-set mymodule:MySet --dim 20
-    """
-    found = _found(path)
-    checked = check_set(found() if isinstance(found, type) else found, dim)
-    if as_json:
-        laws = [{"law": f.law, "ok": f.ok, "why": f.why} for f in checked.findings]
-        typer.echo(json.dumps({"ok": checked.ok, "subject": checked.subject, "dim": dim, "laws": laws}))
-    else:
-        console().print(Text(str(checked)))
-    if not checked.ok:
-        raise typer.Exit(1)
-
-
-def _found(path: str) -> Any:
-    """What ``module:name`` names, as the command line wrote it; looked for in the present folder first."""
-    module, _, name = path.partition(":")
-    if not module or not name:
-        raise SpecError(f"{path!r} should be written module:name.")
-    sys.path.insert(0, os.getcwd())
-    try:
-        return operator.attrgetter(name)(importlib.import_module(module))
-    except ImportError as error:
-        raise SpecError(f"{path!r}: the module {module!r} cannot be imported ({error}).") from error
-    except AttributeError:
-        raise SpecError(f"{path!r}: the module {module!r} has no {name!r}.") from None
-    finally:
-        sys.path.remove(os.getcwd())
-
-
 LOOKING: dict[str, Callable[..., None]] = {
     "methods": methods,
     "sets": sets,
     "laws": laws,
     "problems": problems,
     "doctor": doctor,
-    "check-set": check_set_,
 }
