@@ -45,8 +45,8 @@ def publish(folder: Path, target: Path) -> None:
 
 
 def _rounded(value: Plain) -> Plain:
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, dict):  # gaps are differences from a reference value, which keeps its digits
+        return value if "certified" in value else {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_rounded(item) for item in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
@@ -169,6 +169,7 @@ def page(summary: Summary, target: Path) -> str:
 def _case(summary: Summary, case: CaseSummary) -> list[str]:
     head = [
         "method",
+        "runs",
         "window median",
         "quartiles",
         "last iterate",
@@ -193,6 +194,7 @@ def _ended(curve: Curve) -> list[str]:
     end = curve.end
     return [
         curve.label,
+        str(curve.runs),
         number(end.window.median),
         f"{number(end.window.low)} – {number(end.window.high)}",
         number(end.last.median),
