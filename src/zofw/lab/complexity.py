@@ -13,11 +13,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from zofw.core import Array, Task
+from zofw.lab.costs import exponent
 from zofw.lab.methods import build
 from zofw.lab.runner import Watcher
 from zofw.lab.spec import Costs, Experiment, Method
@@ -44,7 +46,7 @@ def attempt(method: Method, problem: Quadratic, T: int, seed: int) -> tuple[int,
     """Queries and error of one run of T iterations."""
     n, d, ball = problem.n, problem.dim, L1Ball(1.0)
     sizes = {"n": n, "dim": d, "T": T, "R": 2.0, "root_n": math.ceil(n**0.5), "root_d": math.ceil(d**0.5)}
-    names: dict[str, Callable[[], float]] = {name: lambda v=v: float(v) for name, v in sizes.items()}
+    names: dict[str, Callable[[], float]] = {name: partial(float, size) for name, size in sizes.items()}
     gaps: list[float] = []
 
     def gap(x: Array) -> float:
@@ -117,7 +119,7 @@ def slope(sizes: Sequence[float], costs: Sequence[float]) -> float:
     known = [(s, c) for s, c in zip(sizes, costs, strict=True) if math.isfinite(c)]
     if len(known) < 2:
         return math.nan
-    return float(np.polyfit(*np.log(np.array(known)).T, 1)[0])
+    return exponent(*zip(*known, strict=True))
 
 
 def _shown(values: Sequence[float], form: str) -> str:

@@ -52,7 +52,7 @@ def measure_costs(
     return int(each.max()), float(each[1:].mean())
 
 
-def exponent(sizes: Sequence[int], costs: Sequence[float]) -> float:
+def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
     """The slope of log cost against log size."""
     return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
 
