@@ -233,3 +233,20 @@ def test_optional_cases_without_files_are_left_out(tmp_path, monkeypatch):
     assert conduct(experiment, tmp_path / "out", code=code(tmp_path), workers=0) == []
     assert read_json(tmp_path / "out" / "experiment.json")["absent"] == {"far": ["libsvm/a9a"]}
     assert not (tmp_path / "out" / "far").exists()
+
+
+def test_neither_a_specification_nor_a_folder_of_runs_runs_code(tmp_path):
+    told = tmp_path / "ran"
+    hostile = {"problem": "subprocess:getoutput", "arguments": {"cmd": f"touch {told}"}}
+    run = execute(replace(unit(tmp_path, **hostile), code=Code()))
+    assert "is none of" in run.error
+    (tmp_path / "evil.py").write_text(f"from pathlib import Path\nPath({str(told)!r}).touch()\n")
+    for changed in ({"problem": "evil"}, {"problem": "evil:f"}, {"set": {"name": "evil"}}):
+        assert execute(replace(unit(tmp_path, f"run-{changed}", **changed), code=Code())).error
+    method = Method("zo-fw", constructor="step")
+    assert "no constructor 'step'" in execute(unit(tmp_path, "other", method=method)).error
+    folder = Folder(tmp_path / "stored")
+    document = unit(tmp_path).document()
+    write_json(folder.spec, {**document, "code": {"path": str(tmp_path / "evil.py")}})
+    execute(Unit.read(folder.path))
+    assert not told.exists()

@@ -78,10 +78,10 @@ def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:
     given = {name: _value(value, names, f"{method.label}: {name}") for name, value in method.settings.items()}
     if method.derived:
         given = _derived(cls.facts, names) | given
-    make = cls if method.constructor is None else vars(cls).get(method.constructor)
-    if make is None:
+    constructor = vars(cls).get(method.constructor or "")
+    if method.constructor is not None and not isinstance(constructor, classmethod):
         raise SpecError(f"{method.label}: {method.name} has no constructor {method.constructor!r}.")
-    make = make.__get__(None, cls) if isinstance(make, classmethod) else make
+    make = constructor.__get__(None, cls) if isinstance(constructor, classmethod) else cls
     try:
         inspect.signature(make).bind(**given)
         made = spelled_out(make(**given))
