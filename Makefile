@@ -2,6 +2,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 TIMES ?= 20
 SECONDS_EACH ?= 120
+FAST := tests/algorithms tests/conformance/test_methods.py tests/directions tests/golden tests/mutants tests/run/test_session.py \
+	tests/sets tests/theory tests/test_atoms.py tests/test_registry.py
 DATA := $(abspath ../shared/data)
 ifneq ($(wildcard $(DATA)),)
 export ZOFW_DATA ?= $(DATA)
@@ -23,6 +25,12 @@ reproduce-all: .venv/dev.stamp
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=95
+
+test-fast: .venv/dev.stamp
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow" $(FAST)
+
+mutants: .venv/dev.stamp
+	$(BIN)/python tests/mutants/run.py
 
 test-slow: .venv/dev.stamp
 	$(BIN)/python -m pytest -m slow

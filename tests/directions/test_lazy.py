@@ -9,6 +9,7 @@ from scipy.stats import ks_2samp, kstest
 
 import zofw
 from zofw.core import Batch
+from zofw.extend.play import World, play
 from zofw.problems import Logistic
 
 
@@ -68,16 +69,9 @@ def test_iterates_have_the_law_of_the_plain_gaussian():
         )
         rows = []
         for seed in range(400):
-            run = zofw.minimize(
-                problem,
-                zofw.L1Ball(5.0),
-                method=method,
-                max_iter=10,
-                rng=[seed, int(lazy)],
-                diagnose=0,
-                progress=False,
-            )
-            rows.append([problem.value(run.x), np.abs(run.x).max(), np.linalg.norm(run.x), *run.x[:3]])
+            *_, last = play(method, World(problem, zofw.L1Ball(5.0)), iterations=10, seed=2 * seed + lazy)
+            x = last.state.x
+            rows.append([problem.value(x), np.abs(x).max(), np.linalg.norm(x), *x[:3]])
         seen[lazy] = np.array(rows)
     for column in range(6):
         assert ks_2samp(seen[False][:, column], seen[True][:, column], method="asymp").pvalue > 1e-3

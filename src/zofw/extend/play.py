@@ -200,8 +200,9 @@ def play(
 ) -> Iterator[Moment]:
     """A run of a method in a world, moment by moment, until a limit would be passed or the method ends by itself."""
     problem = world.problem
+    support = getattr(problem, "support", None)
     task = Watched(
-        as_set(world.region), problem.dim, problem.n, budget, iterations, gradient=problem.gradient
+        as_set(world.region), problem.dim, problem.n, budget, iterations, support, gradient=problem.gradient
     )
     settings, _ = as_algorithm(method, task)
     state = settings.init(task, world.x0)
