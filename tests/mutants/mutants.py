@@ -157,11 +157,11 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     ("core/task.py", "self.lmos += 1", "self.lmos += 2"),
     ("core/task.py", "self.budget - self.paid", "self.budget"),
     (
-        "run/session.py",
-        "self.ledger[query.purpose.line] += query.cost",
-        "self.ledger[query.purpose.line] += 1",
+        "run/session/session.py",
+        "run.ledger[query.purpose.line] += query.cost",
+        "run.ledger[query.purpose.line] += 1",
     ),
-    ("run/session.py", "if query.cost > self.remaining:", "if query.cost >= self.remaining:"),
+    ("run/session/session.py", "elif query.cost <= run.remaining:", "elif query.cost < run.remaining:"),
     ("atoms.py", "np.multiply(x, 1.0 - gamma, dtype=np.float64)", "np.multiply(x, 1.0, dtype=np.float64)"),
     (A + "frank_wolfe.py", "float(w[i] / (1.0 - w[i]))", "float(w[i])"),
 )
