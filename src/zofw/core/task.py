@@ -100,6 +100,7 @@ class Task:
     max_iter: int | None = None
     support: Callable[[Batch], Indices] | None = None
     inside: bool = False
+    gap_tol: float | None = None
     draw: Callable[[np.random.Generator, int, int], Indices] = field(default=_integers, compare=False)
     lmos: int = field(default=0, compare=False)
     paid: int = field(default=0, compare=False)

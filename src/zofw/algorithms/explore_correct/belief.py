@@ -14,6 +14,7 @@ from zofw.core import Array, Indices
 REMEMBERED = 128  # measured slopes kept
 SPARSE = 0.1  # share of non-zeros below which directions are stored sparsely
 TINY = 1e-300
+MOVED = 1e-20  # relative variance that any move leaves behind
 
 
 def offsets(atoms: tuple[Atom, ...], origin: Array) -> Any:
@@ -124,5 +125,6 @@ class Belief:
 
     def age(self, move: float, drift: float) -> Belief:
         """After a step with pᵀHp = ``move``: measured slopes lose precision with it, the Gaussian gains ``drift``."""
-        older = tuple(replace(k, variance=k.variance + max(k.curvature, 0.0) * move) for k in self.known)
-        return replace(self, known=older, variance=self.variance + drift)
+        older = tuple(replace(k, variance=k.variance + abs(k.curvature) * move) for k in self.known)
+        least = MOVED * float(self.g @ self.g) / len(self.g)
+        return replace(self, known=older, variance=max(self.variance + drift, least))

@@ -1,4 +1,4 @@
-"""CORRECT and SCREEN: exact-as-sampled slopes along few atoms instead of a poor estimate along all coordinates."""
+"""CORRECT: exact-as-sampled slopes along few atoms instead of a poor estimate along all coordinates."""
 
 from __future__ import annotations
 
@@ -12,238 +12,253 @@ import scipy.sparse as sp
 
 from zofw.algorithms.explore_correct.belief import Known, offsets, squares
 from zofw.algorithms.explore_correct.quadratic import simplex_step
-from zofw.algorithms.explore_correct.state import PROGRESS, Action, Candidate, Model, Radii, State
+from zofw.algorithms.explore_correct.state import Action, Candidate, Model, State, Values
 from zofw.atoms import Atom, Dense
-from zofw.core import Answer, Array, Batch, Indices, OutOfBudget, Purpose, Query, Stencil, Task
-from zofw.differences import base_values, slopes
+from zofw.core import Answer, Array, Batch, OutOfBudget, Purpose, Query, Stencil, Task
+from zofw.differences import base_values, curvatures, slopes
 from zofw.directions import Explicit
 
 MOST_ATOMS = 64  # beyond, the two lightest become one
+PROGRESS = 4.0  # two batches differ by 2·noise in their optima; twice that is progress
 DRIFT = 0.05  # mean squared H-cosine between a move and a coordinate that nobody measured
 ARMIJO = 0.1
-SMALL = 1e-12  # relative to the values: a decrease that a model may promise by its rounding alone
+ENOUGH = 4.0  # times the batch: a curvature from so many components is not measured again
+STALE = 0.05
+LONG = 1e-3  # a radius at which points had better stay in the set
+SMALL = 1e-12  # relative to the range: a decrease that a model may promise by its rounding alone
 
 
-def price(state: State, candidates: int, quick: bool) -> int:
-    """Queries per component of the batch: slopes, as much for curvatures, and a value."""
-    return 2 * (candidates + 1) + 1 if quick else 2 * (len(state.atoms) + candidates) + 3
+def price(task: Task, state: State, values: Values, candidates: int, m: int) -> int:
+    """Queries of a correction with a batch of m: slopes, the curvatures that are wanting, and a value."""
+    k, plan = len(state.model.atoms) + candidates, Plan(task, state, values, m)
+    pairs = plan.wanting(k)
+    points = len(pairs) + len({i for pair in pairs for i in pair}) + 1
+    if plan.two_sided:
+        return m * (2 * k + 2 + (len(pairs) + 1 if pairs else 0))
+    return m * (k + 2 + plan.pulled) + (plan.part(k, points) * points if pairs else 0)
 
 
-def may_be_quick(state: State, candidates: tuple[Candidate, ...]) -> bool:
-    """Whether the stored model may serve, so that only the candidates are measured."""
-    return bool(candidates) and state.model is not None and state.quicks < len(state.atoms) / 2
+class Plan:
+    """How slopes and curvatures are measured on a batch of m: from both sides where it is whole and points may be outside.
 
+    Points stay in the set if the anchor is pulled towards the origin, x' = x + 2h(o − x): x' + h(a_i − o) + h(a_j − o) =
+    (1 − 2h)x + ha_i + ha_j. That is done where they must, and where noise makes h long.
+    """
 
-def screen(
-    task: Task, state: State, radii: Radii, rng: np.random.Generator, candidates: tuple[Candidate, ...]
-) -> Generator[Query, Answer, tuple[State, tuple[Candidate, ...]]]:
-    """Candidates alone on a quarter of the batch: kept if their slope may still beat the best active atom's."""
-    size = max(min(state.batch, 32), state.batch // 4)
-    belief = state.belief
-    D = offsets(tuple(c.atom for c in candidates), belief.origin)
-    best = float((offsets(state.atoms, belief.origin).T @ belief.g).min())
-    batch = state.sample(task, rng, size)
-    query = Query(
-        state.x, batch, Explicit(D), radii.slope, Stencil.FORWARD, Purpose.LINE_SEARCH, variance=True
-    )
-    answer = yield query
-    c, v = slopes(query, answer)[0], variance_of(answer) / len(batch) * state.left_out(task, len(batch))
-    known = tuple(
-        Known(candidate.atom, square, state.bend, variance)
-        for candidate, square, variance in zip(candidates, squares(D).tolist(), v.tolist(), strict=True)
-    )
-    for j, slope in enumerate(c):
-        belief = belief.agree(D[:, [j]], np.array([slope]), v[[j]])
-    state = replace(state, used=state.used + query.cost, belief=belief.remember(known))
-    kept = tuple(
-        k
-        for k, slope, variance in zip(candidates, c, v, strict=True)
-        if slope - 2 * math.sqrt(variance) < best
-    )
-    return state, kept
+    def __init__(self, task: Task, state: State, values: Values, m: int) -> None:
+        self.model, self.n, self.m = state.model, task.n, m
+        self.whole = state.left_out(task, m) == 0
+        self.h = values.radius(task, 3.5 if self.whole else 3)  # between what slopes and what curvatures want
+        self.pulled = task.inside or self.h > LONG
+        self.two_sided = self.whole and not self.pulled
+        self.h2 = self.h if self.whole else values.radius(task, 4)
+
+    def wanting(self, k: int) -> list[tuple[int, int]]:
+        """Pairs among k atoms, the model's first, whose curvature comes from fewer components than the batch deserves."""
+        W, old, enough = self.model.W, len(self.model.atoms), self.n if self.whole else ENOUGH * self.m
+        diagonal = self.whole and self.pulled  # slopes from one side need it from the same batch
+        pairs = [(i, j) for j in range(k) for i in range(j + (not self.two_sided))]
+        return [(i, j) for i, j in pairs if j >= old or W[i, j] < 0.99 * enough or (i == j and diagonal)]
+
+    def part(self, k: int, points: int) -> int:
+        """Components for curvatures: all of a whole batch, or as many as make them cost what slopes cost, four an atom at least."""
+        return self.m if self.whole else min(self.m, max(math.ceil(self.m * (k + 1) / points), 4 * k))
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The model on a batch: value, slopes c, curvatures H and variances v along the columns D, components W behind H, cost."""
+    """The model on a batch: value, slopes c, curvatures H and variances v along the columns D, components W behind H."""
 
     D: Any
     batch: Batch
-    new: Indices
     value: float
     c: Array
     H: Array
     v: Array
     W: Array
-    cost: int
 
 
 def measure(
-    task: Task, state: State, radii: Radii, rng: np.random.Generator, atoms: tuple[Atom, ...], quick: bool
+    task: Task, state: State, values: Values, rng: np.random.Generator, atoms: tuple[Atom, ...]
 ) -> Generator[Query, Answer, Measured]:
-    """Forward slopes along a_j − o on the batch; curvatures by second differences on a part of it that costs as much.
+    """Slopes along v_j = a_j − o on the batch, and second differences where curvatures are wanting.
 
-    H_ij = [F(x + h(v_i + v_j)) − F(x + hv_i) − F(x + hv_j) + F(x)]/h², and c_j loses ½hH_jj, which makes the forward
-    slope second order. Curvatures between old atoms are averaged with those of the stored model, by the components behind
-    them. With ``quick`` only the new atoms are measured and the rest is the stored model.
+    H_ij = [F(x + h(v_i + v_j)) − F(x + hv_i) − F(x + hv_j) + F(x)]/h². Two-sided slopes give the diagonal too; from a forward
+    slope ½hH_jj is taken away, which makes it second order, and from one at a pulled anchor 2h(Hw)_j, which moves it to
+    x = o + Σ w_j v_j. Where the batch is not whole curvatures come from a part of it and are averaged with the
+    stored ones, by the components behind them.
     """
-    k, old = len(atoms), len(state.atoms)
-    D = offsets(atoms, state.belief.origin)
-    live = np.flatnonzero(squares(D) > 0)
-    new = live[live >= old] if quick else live
-    batch = state.sample(task, rng, state.batch)
-    m = len(batch)
-    query = Query(
-        state.x, batch, Explicit(D[:, new]), radii.slope, Stencil.FORWARD, Purpose.LINE_SEARCH, variance=True
-    )
+    k, old, o = len(atoms), len(state.model.atoms), state.belief.origin
+    D, batch = offsets(atoms, o), state.sample(task, rng, state.model.batch)
+    plan = Plan(task, state, values, m := len(batch))
+    h, pairs = plan.h, plan.wanting(k)
+    anchor = state.x + 2 * max(h, plan.h2) * (o - state.x) if plan.pulled else state.x
+    stencil = Stencil.QUADRATIC if plan.two_sided else Stencil.FORWARD
+    query = Query(anchor, batch, Explicit(D), h, stencil, Purpose.LINE_SEARCH, variance=True)
     answer = yield query
-    cost, value = query.cost, float(base_values(query, answer)[0])
-    c, v, H, W = np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros((k, k))
-    if state.model is not None:
-        H[:old, :old], W[:old, :old] = state.model.H, state.model.W
-    if quick and state.model is not None:
-        c[:old], v[:old] = state.model.c, state.model.v
-    c[new], v[new] = slopes(query, answer)[0], variance_of(answer)
-    position = {int(j): q for q, j in enumerate(live)}
-    fresh = {int(j) for j in new}
-    pairs = [(i, j) for i in position for j in position if i <= j and (i in fresh or j in fresh)]
-    size = min(m, max(math.ceil(m * (len(new) + 1) / (len(pairs) + len(live) + 1)), 4 * len(live)))
-    members = batch.slice(0, m)
-    part = batch if size == m else Batch(task.n, np.sort(rng.choice(members, size, replace=False)))
-    mixture = np.zeros((k, len(live) + len(pairs)))
-    mixture[live, np.arange(len(live))] = 1.0
-    for q, (i, j) in enumerate(pairs):
-        mixture[i, len(live) + q] += 1.0
-        mixture[j, len(live) + q] += 1.0
-    along = D @ sp.csc_array(mixture) if sp.issparse(D) else D @ mixture
-    query = Query(state.x, part, Explicit(along), radii.curvature, Stencil.FORWARD, Purpose.LINE_SEARCH)
-    rise = slopes(query, (yield query))[0]
-    for q, (i, j) in enumerate(pairs):
-        bend = (rise[len(live) + q] - rise[position[i]] - rise[position[j]]) / radii.curvature
-        H[i, j] = H[j, i] = (W[i, j] * H[i, j] + size * bend) / (W[i, j] + size)
-        W[i, j] = W[j, i] = W[i, j] + size
-    c[new] -= 0.5 * radii.slope * np.diag(H)[new]
-    return Measured(D, batch, new, value, c, H, v, W, cost + query.cost)
+    c, v, value = slopes(query, answer)[0].copy(), variance_of(answer), float(base_values(query, answer)[0])
+    H, W = np.zeros((k, k)), np.zeros((k, k))
+    H[:old, :old], W[:old, :old] = state.model.H, state.model.W
+    single, some, size = sorted({i for pair in pairs for i in pair}), batch, m
+    rise = (answer.values[0, :k] - value) / h
+    if plan.two_sided:
+        np.fill_diagonal(H, curvatures(query, answer)[0])
+        np.fill_diagonal(W, m)
+        single = []
+    elif pairs:
+        size = plan.part(k, len(pairs) + len(single) + 1)
+        some = (
+            batch if size == m else Batch(task.n, np.sort(rng.choice(batch.slice(0, m), size, replace=False)))
+        )
+    if pairs:
+        mixture = np.zeros((k, len(single) + len(pairs)))
+        mixture[single, np.arange(len(single))] = 1.0
+        for q, (i, j) in enumerate(pairs, len(single)):
+            mixture[i, q] += 1.0
+            mixture[j, q] += 1.0
+        along = D @ sp.csc_array(mixture) if sp.issparse(D) else D @ mixture
+        query = Query(anchor, some, Explicit(along), plan.h2, Stencil.FORWARD, Purpose.LINE_SEARCH)
+        both = slopes(query, (yield query))[0]
+        rise[single] = both[: len(single)]
+        for q, (i, j) in enumerate(pairs, len(single)):
+            bend, before = (both[q] - rise[i] - rise[j]) / plan.h2, 0.0 if plan.whole else W[i, j]
+            H[i, j] = H[j, i] = (before * H[i, j] + size * bend) / (before + size)
+            W[i, j] = W[j, i] = before + size
+    if not plan.two_sided:
+        c -= 0.5 * h * np.diag(H)
+    if plan.pulled:
+        c += 2 * max(h, plan.h2) * (H[:, :old] @ state.model.weights)
+        value = float((yield Query(state.x, batch, purpose=Purpose.LINE_SEARCH)).values[0, 0])
+    return Measured(D, batch, value, c, H, v, W)
 
 
 def correct(
-    task: Task,
-    state: State,
-    radii: Radii,
-    rng: np.random.Generator,
-    candidates: tuple[Candidate, ...],
-    quick: bool,
+    task: Task, state: State, values: Values, rng: np.random.Generator, candidates: tuple[Candidate, ...]
 ) -> Action:
     """Move the weights of the active atoms and the candidates to the minimiser of their quadratic model.
 
-    The model's optimum loses ½(k − 1)·mean(v_j/H_jj)/m to sampling; the step is shrunk by 1 − noise/decrease (James and
-    Stein, towards x), and a value on the same batch guards it (Armijo, quadratic interpolation).
+    With k atoms in the optimum it loses ½(k − 1)·mean(v_j/H_jj)/m to sampling; the step is shrunk by 1 − noise/decrease
+    (James and Stein, towards x), and a value on the same batch guards it (Armijo, quadratic interpolation). A step to one
+    atom goes there whole, if its slope is negative by two standard errors.
     """
-    atoms = (*state.atoms, *(c.atom for c in candidates))
-    if len(atoms) == 1:
-        return replace(state, credit=0.0, decrease=0.0, noise=0.0, settled=True, quicks=0, unchecked=0.0)
-    w = np.concatenate([state.weights, np.zeros(len(candidates))])
-    got = yield from measure(task, state, radii, rng, atoms, quick)
+    atoms = (*state.model.atoms, *(c.atom for c in candidates))
+    w = np.concatenate([state.model.weights, np.zeros(len(candidates))])
+    got = yield from measure(task, state, values, rng, atoms)
     D, c, H, v, m = got.D, got.c, got.H, got.v, len(got.batch)
-    sq = squares(D)
+    sq, rest = squares(D), state.left_out(task, len(got.batch))
     live = np.flatnonzero(sq > 0)
     p = simplex_step(c, H, w)
-    lin, rest = float(c @ p), state.left_out(task, m)
-    if (np.diag(H)[live] > 0).all():
-        free = max(int(np.count_nonzero(w + p > 0)) - 1, 1)
+    lin, decrease = float(c @ p), -float(c @ p + 0.5 * p @ H @ p)
+    free = int(np.count_nonzero(w + p > 0)) - 1
+    if free and (np.diag(H)[live] > 0).all():
         noise = 0.5 * free * float(np.mean(v[live] / np.diag(H)[live])) / m * rest
-    else:  # no optimum inside: the standard error of the promised decrease
+        shrink = max(0.0, 1.0 - noise / decrease) if decrease > 0 else 0.0
+    else:  # no optimum inside: the standard error of the slope
         noise = math.sqrt(float(p * p @ v) / m * rest)
-    decrease = -(lin + 0.5 * float(p @ H @ p))
-    shrink = max(0.0, 1.0 - noise / decrease) if decrease > 0 else 0.0
-    p, lin = shrink * p, shrink * lin
-    theta, value, spent = yield from _guard(state.x, np.asarray(D @ p), got, lin)
-    move = max(float(p @ H @ p), 0.0) * theta**2
-    promised = state.unchecked + decrease if quick else 0.0
-    decrease = max(decrease * theta * (2.0 - theta), promised)
-    refused = 0
-    if theta < 1:  # the model was wrong, not the sample; the oftener in a row, the less it promises
-        refused, less = state.refused + 1, 4.0**-state.refused
-        decrease, noise = less * max(decrease, 1.05 * PROGRESS * noise), less * noise
-    elif (
-        rest == 0 and not quick and decrease < SMALL * abs(got.value)
-    ):  # the model's own errors promise as much
-        decrease = max(got.value - value, 0.0)
+        shrink = 1.0 if max(-lin, decrease) > 2 * noise else 0.0
+        lin = min(lin, -decrease)
+    p, lin, decrease = shrink * p, shrink * lin, shrink * (2 - shrink) * decrease
+    theta, value = yield from _guard(state.x, np.asarray(D @ p), got, lin, SMALL * values.range)
+    refused = state.model.refused + 1 if shrink > 0 and theta < 1 else 0
+    seen = max(got.value - value, 0.0)
+    if refused:  # the model was wrong, not the sample; the oftener in a row, the less it promises
+        less = 4.0 ** (1 - refused)
+        decrease, noise = less * max(seen, 1.05 * PROGRESS * noise), less * noise
+    elif rest == 0 and decrease < SMALL * values.range:  # the model's own errors promise as much
+        decrease = seen
     bends = [H[i, i] + H[j, j] - 2 * H[i, j] for j in range(len(atoms)) for i in range(j)]
-    c_new = c + H @ (theta * p)  # the model's slopes at the new point
-    unit = np.maximum(np.diag(H)[live], 0.0) / sq[live]
-    belief = state.belief.age(move, DRIFT * move * float(np.mean(unit)))
-    fresh = tuple(Known(atoms[j], float(sq[j]), float(H[j, j]), float(v[j]) / m * rest) for j in got.new)
-    belief = belief.remember(fresh).agree(D[:, live], c_new[live], v[live] / m * rest)
-    walker = state.walker
-    if walker is not None:
-        walker = walker.age(0.0, move * float(np.mean(unit)) / task.dim).agree(
-            D[:, live], c_new[live], v[live] / m * rest
-        )
-    W = got.W / (1.0 + got.W * float(np.abs(theta * p).sum()) ** 2)  # curvatures change as the weights do
-    w = w + theta * p
+    p = theta * p
+    move, change = abs(float(p @ H @ p)), float(np.abs(p).sum())
+    unit = float(np.mean(np.abs(np.diag(H)[live]) / sq[live]))
+    c_new = c + H @ p  # the model's slopes at the new point
+    belief = state.belief
+    walker = state.walk.belief
+    if change > 0:
+        belief, walker = belief.age(move, DRIFT * move * unit), walker.age(0.0, move * unit / task.dim)
+    fresh = tuple(Known(atoms[j], float(sq[j]), float(H[j, j]), float(v[j]) / m * rest) for j in live)
+    error = v[live] / m * rest
+    promised = -(lin + 0.5 * move) if theta == 1 else 0.0
+    surprise = change if promised <= 0 else min(change, abs((got.value - value) / promised - 1))
+    W = got.W / (
+        1.0 + got.W * surprise**2
+    )  # curvatures change as the weights do, unless values show that they did not
+    if refused or (rest == 0 and not candidates and decrease > STALE * state.model.decrease):
+        W = np.zeros_like(W)  # after a step by the right curvatures the next has little to gain
+    w = w + p
     w[w < 1e-14] = 0.0
     w /= w.sum()
     keep = np.flatnonzero(w > 0)
-    merged = merge(tuple(atoms[j] for j in keep), w[keep])
-    trusted = theta == 1.0 and len(merged[0]) == len(keep)
-    return replace(
-        state,
-        x=np.sum([weight * atom.dense() for atom, weight in zip(*merged, strict=True)], axis=0),
-        atoms=merged[0],
-        weights=merged[1],
-        belief=belief,
-        walker=walker,
-        used=state.used + got.cost + spent,
-        searched=0,
-        trusting=state.trusting + 1,
+    model = replace(
+        state.model,
+        atoms=tuple(atoms[j] for j in keep),
+        weights=w[keep],
+        H=H[np.ix_(keep, keep)],
+        W=W[np.ix_(keep, keep)],
         batch=m,
-        value=value,
         decrease=decrease,
         noise=noise,
-        bend=max(float(np.median(bends)), 1e-300),
-        atom_spread=float(np.max(v[live] / sq[live])),
-        settled=decrease <= PROGRESS * noise or decrease < 1e-9 * abs(got.value),
-        credit=0.0,
-        model=Model(c_new[keep], H[np.ix_(keep, keep)], v[keep], W[np.ix_(keep, keep)]) if trusted else None,
-        quicks=state.quicks + 1 if quick else 0,
-        unchecked=promised,
-        walks=0,
-        trail=None,
+        bend=max(float(np.median(bends)), 0.0) if bends else 0.0,
+        widest=max([state.model.widest, *bends]),
+        spread=float(np.max(v[live] / sq[live])) if len(live) else 0.0,
+        corrections=state.model.corrections + 1,
         refused=refused,
+    )
+    model = merge(model)
+    x = np.sum(
+        [weight * atom.dense() for atom, weight in zip(model.atoms, model.weights, strict=True)], axis=0
+    )
+    return replace(
+        state,
+        x=x if change > 0 else state.x,
+        belief=belief.remember(fresh).agree(D[:, live], c_new[live], error),
+        walk=replace(
+            state.walk, belief=walker.agree(D[:, live], c_new[live], error), moved=False, trail=None
+        ),
+        sketches=replace(state.sketches, since=0),
+        model=model,
+        certificate=replace(state.certificate, concave=0.0) if state.certificate and change == 0 else None,
+        value=value,
+        brought=seen if decrease > noise else 0.0,
     )
 
 
 def _guard(
-    x: Array, step: Array, got: Measured, lin: float
-) -> Generator[Query, Answer, tuple[float, float, int]]:
-    """The share θ of a step that the values on its batch approve, the value there, and the queries it took."""
-    theta, spent = 1.0, 0
+    x: Array, step: Array, got: Measured, lin: float, small: float
+) -> Generator[Query, Answer, tuple[float, float]]:
+    """The share θ of a step that the values on its batch approve, and the value there."""
+    theta = 1.0
     if not lin < 0:
-        return 0.0, got.value, 0
+        return 0.0, got.value
     for _ in range(6):
-        query = Query(x + theta * step, got.batch, purpose=Purpose.LINE_SEARCH)
         try:
-            value = float((yield query).values[0, 0])
+            value = float(
+                (yield Query(x + theta * step, got.batch, purpose=Purpose.LINE_SEARCH)).values[0, 0]
+            )
         except OutOfBudget:
-            return 0.0, got.value, spent
-        spent += query.cost
-        if value <= got.value + ARMIJO * theta * lin or abs(theta * lin) < SMALL * abs(got.value):
-            return theta, value, spent
+            return 0.0, got.value
+        if value <= got.value + ARMIJO * theta * lin or abs(theta * lin) < small:
+            return theta, value
         rise = value - got.value - theta * lin
         theta = min(max(-(theta**2) * lin / (2 * rise), 0.1 * theta), 0.7 * theta)
-    return 0.0, got.value, spent
+    return 0.0, got.value
 
 
-def merge(atoms: tuple[Atom, ...], weights: Array) -> tuple[tuple[Atom, ...], Array]:
+def merge(model: Model) -> Model:
     """At most ``MOST_ATOMS`` atoms: the two lightest are replaced by their mean until that holds."""
-    while len(atoms) > MOST_ATOMS:
-        i, j = np.argsort(weights)[:2]
-        total = weights[i] + weights[j]
-        mean = Dense((weights[i] * atoms[i].dense() + weights[j] * atoms[j].dense()) / total)
-        atoms = (*(a for q, a in enumerate(atoms) if q not in (i, j)), mean)
-        weights = np.append(np.delete(weights, [i, j]), total)
-    return atoms, weights
+    while len(model.atoms) > MOST_ATOMS:
+        i, j = np.argsort(model.weights)[:2]
+        total = model.weights[i] + model.weights[j]
+        a, b = model.atoms[i], model.atoms[j]
+        mean = Dense((model.weights[i] * a.dense() + model.weights[j] * b.dense()) / total)
+        others = [q for q in range(len(model.atoms)) if q not in (i, j)]
+        model = replace(
+            model,
+            atoms=(*(model.atoms[q] for q in others), mean),
+            weights=np.append(model.weights[others], total),
+            H=np.pad(model.H[np.ix_(others, others)], (0, 1)),
+            W=np.pad(model.W[np.ix_(others, others)], (0, 1)),
+        )
+    return model
 
 
 def variance_of(answer: Answer) -> Array:

@@ -1,4 +1,4 @@
-"""EXPLORE, SWEEP and PROPOSE: learning the gradient, and the atoms that it makes worth trying."""
+"""EXPLORE, SWEEP, CERTIFY and PROPOSE: learning the gradient, and the atoms that it makes worth trying."""
 
 from __future__ import annotations
 
@@ -8,111 +8,157 @@ from dataclasses import replace
 import numpy as np
 
 from zofw.algorithms.explore_correct.belief import Belief, offsets
-from zofw.algorithms.explore_correct.state import Action, Candidate, Proposal, Radii, State
+from zofw.algorithms.explore_correct.state import Action, Candidate, Certificate, Proposal, State, Values
 from zofw.algorithms.explore_correct.walk import shrunk
 from zofw.atoms import Atom
-from zofw.core import OutOfBudget, Purpose, Query, Stencil, Task
-from zofw.differences import slopes
-from zofw.directions import Rademacher, basis
+from zofw.core import Array, Purpose, Query, Stencil, Task
+from zofw.differences import base_values, curvatures, slopes
+from zofw.directions import Explicit, Rademacher, basis
 
-DRAWS = 16  # of the posterior, behind the expected improvement
+DRAWS = 16  # of the posterior, at most, behind the expected improvement
+QUERIES_PER_DRAW = 4
 EXACT = 1e-24  # relative variance of a gradient that was swept
+CONFIDENCE = 3.0  # standard deviations
+WIDER = 10.0  # the second radius along the directions that look for kinks
 
 
-def explore(task: Task, state: State, radii: Radii, rng: np.random.Generator, cost: float) -> Action:
+def explore(task: Task, state: State, values: Values, rng: np.random.Generator, cost: float) -> Action:
     """Spend about ``cost`` queries on Rademacher sketches c = mean_S Δf_i, and filter them into the belief.
 
     The control variate αg, α = max(0, 1 − d s²/‖g‖²), is James and Stein's: a noisy g taken whole would ruin the sketch
     in high dimension. b minimises (v + σ²/b)(b + 1), with v the variance over components of one slope and σ² that of the
     gradient; |S| keeps the sampling error at a quarter of the error that the directions make.
     """
-    d, belief = task.dim, state.belief
-    alpha = _shrinkage(belief, d)
+    d, belief, seen = task.dim, state.belief, state.sketches
+    square = float(belief.g @ belief.g)
+    alpha = max(0.0, 1.0 - d * belief.variance / square) if square > 0 else 0.0
     control = alpha * belief.g
-    b, size = max(1, math.isqrt(d)), state.sketch_batch
-    if state.spread is not None:
-        if state.atom_spread > 0:
-            b = int(min(max(math.sqrt(state.spread / state.atom_spread), 1), math.sqrt(d)))
-        error = alpha * d * belief.variance if alpha > 0.5 else state.miss
-        wanted = min(0.25 * state.spread / max(error, 1e-300), 8.0 * size)
+    b, size = max(1, math.isqrt(d)), seen.batch
+    if seen.spread is not None:
+        if state.model.spread > 0:
+            b = int(min(max(math.sqrt(seen.spread / state.model.spread), 1), math.sqrt(d)))
+        error = alpha * d * belief.variance if alpha > 0.5 else seen.miss
+        wanted = min(0.25 * seen.spread / max(error, 1e-300), 8.0 * size)
         size = int(min(task.n, max(1, wanted), max(cost / (8 * (b + 1)), 1)))
-    size = min(size, task.n)
-    left = state.remaining(task)
-    size = int(max(1, min(size, left / (b + 1))))
-    b = int(max(1, min(b, left / size - 1)))
-    law, done, total = Rademacher(), 0, np.zeros(d)
+    cost = min(cost, task.remaining)
+    size = int(max(1, min(size, task.n, cost / (b + 1))))
+    b = int(max(1, min(b, cost / size - 1)))
+    law, done, total = Rademacher(), max(1, int(cost / (size * (b + 1)))), np.zeros(d)
     residual = variance = 0.0
-    try:
-        for _ in range(max(1, int(cost / (size * (b + 1))))):
-            U = law.draw(rng, d, b)
-            query = Query(state.x, task.sample(rng, size), U, radii.sketch, Stencil.FORWARD, variance=True)
-            answer = yield query
-            r = slopes(query, answer)[0] - U.T @ control
-            total += U @ r / b
-            residual += float(r @ r) / b
-            variance += 0.0 if answer.variance is None else float(answer.variance.mean())
-            done += 1
-    except OutOfBudget:
-        if not done:
-            raise
-        state = replace(state, finished=True)
+    for _ in range(done):
+        U = law.draw(rng, d, b)
+        query = Query(state.x, task.sample(rng, size), U, values.step(task), Stencil.FORWARD, variance=True)
+        answer = yield query
+        r = slopes(query, answer)[0] - U.T @ control
+        total += U @ r / b
+        residual += float(r @ r) / b
+        variance += 0.0 if answer.variance is None else float(answer.variance.mean())
     residual, variance, spent = residual / done, variance / done, done * size * (b + 1)
     if size > 1:
         spread = max(variance, 1e-12 * residual)
         miss = max(residual - variance / size, 0.0) + residual / math.sqrt(done * b)
     else:
-        spread = residual if state.spread is None else max(residual - state.miss, 1e-12 * residual)
+        spread = residual if seen.spread is None else max(residual - seen.miss, 1e-12 * residual)
         miss = max(residual - spread, 1e-4 * residual)
     own = residual / (b * done)
     y = control + total / done
-    noise = own + max(state.atom_spread, spread / d) / (size * done)
-    belief = belief.kalman(y, own, noise)
-    walker = (state.walker or Belief(np.zeros(d), math.inf, belief.origin)).take(
-        y, own + spread / (d * size * done)
-    )
-    ready = None if state.walking else shrunk(walker)
+    noise = own + max(state.model.spread, spread / d) / (size * done)
+    walk = state.walk
+    walker = walk.belief.take(y, own + spread / (d * size * done))
+    ready = None if walk.ready else shrunk(walker)
     return replace(
         state,
-        used=state.used + spent,
-        searched=state.searched + spent,
-        trusting=0,
-        belief=belief,
-        walker=walker if ready is None else ready,
-        walking=state.walking or ready is not None,
-        spread=spread,
-        miss=miss,
-        unit_cost=noise * spent,
-        sketch_batch=size,
-        credit=spent / 2,  # a fresh g may try its atom for half its price
+        belief=belief.kalman(y, own, noise),
+        walk=replace(walk, belief=ready or walker, ready=walk.ready or ready is not None),
+        sketches=replace(
+            seen, spread=spread, miss=miss, unit_cost=noise * spent, batch=size, since=seen.since + spent
+        ),
+        model=replace(state.model, corrections=0),
     )
 
 
-def _shrinkage(belief: Belief, d: int) -> float:
-    square = float(belief.g @ belief.g)
-    return max(0.0, 1.0 - d * belief.variance / square) if square > 0 else 0.0
-
-
-def sweep(task: Task, state: State, radii: Radii) -> Action:
-    """The whole coordinate gradient on all components: n(d + 1) queries, exact up to the radius."""
-    query = Query(state.x, task.all, basis(task.dim), radii.sketch, Stencil.FORWARD, Purpose.CERTIFICATE)
+def sweep(task: Task, state: State, values: Values) -> Action:
+    """The whole coordinate gradient on all components by forward slopes: n(d + 1) queries."""
+    query = Query(state.x, task.all, basis(task.dim), values.step(task), Stencil.FORWARD, Purpose.CERTIFICATE)
     g = slopes(query, (yield query))[0]
+    return replace(known(task, state, g, query.cost), value=state.value)
+
+
+def known(task: Task, state: State, g: Array, cost: int) -> State:
+    """The state with a gradient that was measured along every coordinate."""
     variance = EXACT * float(g @ g) / task.dim
-    unit = state.unit_cost if math.isfinite(state.unit_cost) else variance * query.cost
     belief = Belief(g, variance, state.belief.origin)
-    walker = belief if state.walking else state.walker
-    return replace(
-        state, used=state.used + query.cost, belief=belief, walker=walker, unit_cost=unit, trusting=0
-    )
+    sketches = state.sketches
+    if not math.isfinite(sketches.unit_cost):
+        sketches = replace(sketches, unit_cost=variance * cost)
+    walk = replace(state.walk, belief=belief) if state.walk.ready else state.walk
+    model = replace(state.model, corrections=0)
+    return replace(state, belief=belief, walk=walk, sketches=sketches, model=model)
 
 
 def is_exact(state: State) -> bool:
-    """Whether the gradient was swept and has not been moved since by more than rounding."""
+    """Whether the gradient was measured along every coordinate at this very x."""
     g = state.belief.g
-    return state.belief.variance <= 1e4 * EXACT * float(g @ g) / len(g)
+    return state.belief.variance <= 2 * EXACT * float(g @ g) / len(g)
 
 
-def propose(task: Task, state: State, rng: np.random.Generator) -> Proposal:
-    """Ask the LMO about g and about draws of the belief (Thompson sampling).
+def certificate_price(task: Task) -> int:
+    return task.n * (2 * task.dim + 9) + (2 * task.n * task.dim if task.inside else 0)
+
+
+def slope_error(task: Task, values: Values) -> float:
+    """Three deviations of what the noise of the values leaves in a gradient of two-sided slopes."""
+    return CONFIDENCE * values.noise * math.sqrt(task.dim / task.n) / values.step(task)
+
+
+def certify(task: Task, state: State, values: Values, rng: np.random.Generator) -> Action:
+    r"""Two-sided slopes along every coordinate on all components, and along two random directions at two radii.
+
+    Their error has three parts, each times the size of the set: noise of the values, ε√d/h at three deviations; the third
+    order, from the change of the central slope along a Gaussian u between h and 10h; and kinks, from second differences
+    S(h) = κh + Hh², hence κ = (100 S(h) − S(10h))/(90h). The width of the subdifferential along the direction that matters
+    exceeds ten times the greatest κ of two Gaussian u with probability 0.7 % at most. Where points must stay inside
+    the set the slopes are those of a point nearby, at a distance in proportion to h: they are extrapolated from h and 2h.
+    """
+    d, h = task.dim, values.step(task)
+    if task.inside:
+        h /= 2.0
+    query = Query(state.x, task.all, basis(d), h, Stencil.CENTRAL, Purpose.CERTIFICATE)
+    g, spent = slopes(query, (yield query))[0], query.cost
+    drift = 0.0
+    if task.inside:
+        query = replace(query, radius=2 * h)
+        further = slopes(query, (yield query))[0]
+        spent += query.cost
+        drift = 0.1 * float(np.linalg.norm(g - further))
+        g = 2 * g - further
+    u = rng.standard_normal((d, 2))
+    query = Query(
+        state.x, task.all, Explicit(np.hstack([u, WIDER * u])), h, Stencil.QUADRATIC, Purpose.CERTIFICATE
+    )
+    answer = yield query
+    along, bends = slopes(query, answer)[0], curvatures(query, answer)[0] * h
+    third = float(np.abs(along[2:] / WIDER - along[:2]).max()) / (WIDER**2 - 1)
+    kink = float(np.abs(WIDER**2 * bends[:2] - bends[2:]).max()) / (WIDER**2 - WIDER)
+    vertex = task.lmo(g).dense()
+    size = max(values.size, float(np.linalg.norm(state.x - vertex)))
+    noise = max(values.noise / math.sqrt(task.n), 2.0**-52 * float(np.abs(answer.values).max()))
+    rounding = 5.0 * noise / h  # what κ shows where there is none
+    certificate = Certificate(
+        float(g @ (state.x - vertex)),
+        (CONFIDENCE * noise * math.sqrt(d) / h + CONFIDENCE * third + drift + 5 * min(kink, rounding)) * size,
+        5.0 * max(kink - rounding, 0.0) * size,
+        concave=max(-float(bends[2:].min()) - 2 * rounding, 0.0) / (h * WIDER**2) * size**2 / d,
+    )
+    state = known(task, state, g, spent + query.cost)
+    certified = state.certified + spent + query.cost
+    return replace(
+        state, certificate=certificate, certified=certified, value=float(base_values(query, answer)[0])
+    )
+
+
+def propose(task: Task, state: State, rng: np.random.Generator, spent: float) -> Proposal:
+    """Ask the LMO about g and about draws of the belief (Thompson sampling), one for every four queries that were spent.
 
     A draw whose vertex is not active promises min(δ²/2h, δ), δ its advantage over the best active atom and h the typical
     curvature. What lmo(g) promises is cleared of the winner's curse: the mean advantage that vertices of draws have over
@@ -121,12 +167,13 @@ def propose(task: Task, state: State, rng: np.random.Generator) -> Proposal:
     """
     belief, o = state.belief, state.belief.origin
     deviation, complement = math.sqrt(belief.variance), belief.complement()
-    active = {atom.key() for atom in state.atoms}
-    D, from_origin = offsets(state.atoms, o), state.x - o
+    active = {atom.key() for atom in state.model.atoms}
+    D, from_origin = offsets(state.model.atoms, o), state.x - o
     found: dict[bytes, tuple[Atom, int, float]] = {}
     gaps, optimism, ranges, improvement, first, advantage = [], [], [], 0.0, b"", 0.0
-    agreed, walkable = 0, False
-    for draw in range(DRAWS + 1):
+    agreed, scattered = 0, False
+    draws = 1 if is_exact(state) else int(min(DRAWS, max(2, spent / QUERIES_PER_DRAW)))
+    for draw in range(draws + 1):
         g = belief.g
         if draw:
             g = g + deviation * complement(rng.standard_normal(task.dim))
@@ -138,7 +185,7 @@ def propose(task: Task, state: State, rng: np.random.Generator) -> Proposal:
         ranges.append(float(np.ptp(active_slopes)))
         if draw == 0:
             first, advantage = key, ahead
-            walkable = bool(np.count_nonzero(atom.dense()) > 1)
+            scattered = bool(np.count_nonzero(atom.dense()) > 1)
         else:
             agreed += key == first
             gaps.append(float(from_origin @ g) - slope)
@@ -146,26 +193,40 @@ def propose(task: Task, state: State, rng: np.random.Generator) -> Proposal:
         if key in active or ahead <= 0:
             continue
         _, times, most = found.get(key, (atom, 0, 0.0))
-        found[key] = (atom, times + 1, max(most, _gain(state, ahead)))
+        found[key] = (atom, times + 1, max(most, gain(state, ahead)))
         if draw:
-            improvement += _gain(state, ahead) / DRAWS
+            improvement += gain(state, ahead) / draws
+    if state.certificate is not None and state.certificate.concave > 0:  # a saddle: any way may lead down
+        for g in (u := rng.standard_normal(task.dim), -u):
+            atom = task.lmo(g)
+            if atom.key() not in active:
+                found[atom.key()] = (atom, DRAWS, state.certificate.concave)
     if first in found:
         honest = max(advantage - math.sqrt(2) * max(float(np.mean(optimism)), 0.0), 0.0)
-        found[first] = (found[first][0], DRAWS, _gain(state, honest))
+        found[first] = (found[first][0], draws, gain(state, honest))
     often = [
-        (key, Candidate(a, most * min(1.0, times / DRAWS)))
+        (key, Candidate(a, most * min(1.0, times / draws)))
         for key, (a, times, most) in found.items()
-        if times >= 2
+        if times >= 2 or key == first
     ]
     often.sort(key=lambda pair: (pair[0] != first, -pair[1].promise))
-    chosen = tuple(candidate for _, candidate in often[: max(1, len(state.atoms))])
-    walkable = walkable and agreed < DRAWS / 2
-    rebalance = _gain(state, max(2 * ranges[0] - float(np.mean(ranges[1:])), 0.0)) if state.walks else 0.0
-    return Proposal(chosen, improvement, float(np.mean(gaps)), float(np.std(gaps)), rebalance, walkable)
+    chosen = tuple(candidate for _, candidate in often[: max(2, len(state.model.atoms))])
+    surely = ranges[0] if is_exact(state) else max(2 * ranges[0] - float(np.mean(ranges[1:])), 0.0)
+    weights = gain(state, surely) if state.walk.moved or is_exact(state) else 0.0
+    return Proposal(
+        chosen,
+        improvement,
+        float(np.mean(gaps)),
+        float(np.std(gaps)),
+        weights,
+        scattered and agreed < draws / 2,
+    )
 
 
-def _gain(state: State, slope: float) -> float:
-    return min(slope * slope / (2 * state.bend), slope)
+def gain(state: State, slope: float) -> float:
+    """The decrease along a slope, by the typical curvature between two atoms."""
+    bend = state.model.bend
+    return slope - bend / 2 if slope >= bend else slope * slope / (2 * bend)
 
 
-__all__ = ["explore", "is_exact", "propose", "sweep"]
+__all__ = ["certificate_price", "certify", "explore", "gain", "is_exact", "propose", "slope_error", "sweep"]

@@ -10,18 +10,18 @@ from zofw.core import Array
 def simplex_step(c: Array, H: Array, w: Array) -> Array:
     """p with w + p in the simplex that minimises cᵀp + ½pᵀHp, by pairwise exact steps from p = 0.
 
-    Weight goes from the atom with the worst slope to the one with the best; along negative curvature it goes whole.
+    Weight goes from the atom with the worst slope to the best one; along negative curvature it goes whole, and that counts.
     """
     v, g = w.copy(), c.copy()
     first = None
     for _ in range(200 * len(w) + 1000):
-        best = int(np.argmin(g))
         worst = int(np.argmax(np.where(v > 0, g, -np.inf)))
-        gap = g[worst] - g[best]
-        first = gap if first is None else first
-        if best == worst or gap <= 1e-13 * first:
+        bends = H[worst, worst] + np.diag(H) - 2 * H[worst]
+        best = int(np.argmin(g + 0.5 * v[worst] * np.minimum(bends, 0.0)))
+        gap, bend = g[worst] - g[best], bends[best]
+        first = max(abs(gap), -bend) if first is None else first
+        if best == worst or max(gap, -bend) <= 1e-13 * first:
             break
-        bend = H[worst, worst] + H[best, best] - 2 * H[worst, best]
         step = min(v[worst], gap / bend) if bend > 0 else v[worst]
         v[best] += step
         v[worst] -= step

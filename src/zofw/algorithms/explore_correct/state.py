@@ -1,10 +1,10 @@
-"""What Explore-Correct carries from one iteration to the next."""
+"""What Explore-Correct carries from one iteration to the next, grouped by what it is."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,39 +12,84 @@ from zofw.algorithms.explore_correct.belief import Belief
 from zofw.atoms import Atom
 from zofw.core import Answer, Array, Batch, Query, Task
 
-UNSEEN = 1e-15  # relative to the values
-PROGRESS = 4.0  # two batches differ by 2·noise in their optima; twice that is progress
+LONGEST = 0.3  # radius, relative to the set
 
 
 @dataclass(frozen=True)
-class Radii:
-    """Difference steps from the noise of the values: sketches (a length), slopes and curvatures (fractions of a − o)."""
+class Values:
+    """What values can show: their noise ε, how much they vary over the set, and the radii that follow."""
 
-    sketch: float
-    slope: float
-    curvature: float
-    noisy: bool  # the same point gave two values: n counts as infinite
+    noise: float  # standard deviation of one value
+    range: float  # greatest difference of two values seen
+    size: float  # of the set
+    random: bool  # the same point gave two values: n counts as infinite
+    coarser: int = 0  # radii are 4^coarser times as long, after finer ones showed nothing
+
+    @property
+    def unseen(self) -> float:
+        """A decrease that noise hides."""
+        return 4.0 * self.noise
+
+    def radius(self, task: Task, order: float) -> float:
+        """(ε/range)^{1/order} of the set, for differences of order − 2; a pair of directions has to fit inside."""
+        relative = min(self.noise / self.range, 1.0) if self.range > 0 else 1.0
+        fraction: float = 4.0**self.coarser * relative ** (1 / order)
+        return min(fraction, LONGEST, task.reach / (2 * self.size))
+
+    def step(self, task: Task) -> float:
+        """The radius of sketches and sweeps, a length: signs along all coordinates together are √d long."""
+        return self.radius(task, 3) * self.size / math.sqrt(task.dim)
 
 
 @dataclass(frozen=True)
-class Probe:
-    """What is known of the noise so far: levels found, the greatest value, the greatest change of a value asked twice."""
+class Sketches:
+    """What explorations measured beside the gradient."""
 
-    spacing: float = 1e-9
-    size: float = 0.0  # of the set
-    levels: tuple[float, ...] = ()
-    largest: float = 0.0
-    repeat: float = 0.0
+    spread: float | None = None  # E‖∇f_i − ∇f‖²
+    miss: float = 0.0  # ‖∇f − control variate‖²
+    unit_cost: float = math.inf  # variance per coordinate of a sketch, times its queries
+    batch: int = 4
+    since: int = 0  # queries of explorations since the last step on trial
 
 
 @dataclass(frozen=True)
 class Model:
-    """Slopes and their variances over the batch along the active atoms, from the last correction, and curvatures from the last ones."""
+    """x = Σ w_j a_j, and the quadratic model of f on those atoms: curvatures H, each from W components."""
 
-    c: Array
+    atoms: tuple[Atom, ...]
+    weights: Array
     H: Array
-    v: Array
-    W: Array  # components behind each curvature
+    W: Array
+    batch: int
+    decrease: float = 0.0  # of the last correction
+    noise: float = 0.0  # what its optimum is expected to lose to sampling
+    bend: float = 0.0  # typical curvature between two atoms
+    widest: float = 0.0  # greatest such curvature so far
+    spread: float = 0.0  # greatest variance over components of a slope along a unit vector towards an atom
+    corrections: int = 0  # since g was last looked at
+    refused: int = 0  # corrections in a row that the values did not approve whole
+
+
+@dataclass(frozen=True)
+class Trail:
+    """The moves since the last step that was measured: x = (1 − covered) start + covered target."""
+
+    start: Array
+    model: Model
+    target: Atom
+    covered: float
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The belief that a walk follows, shrunk towards 0 once ``ready``; how far it went unchecked, and L along its last line."""
+
+    belief: Belief
+    ready: bool = False
+    trail: Trail | None = None
+    L: float = 0.0
+    batch: int = 4
+    moved: bool = False  # since the last correction
 
 
 @dataclass(frozen=True)
@@ -57,19 +102,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Atoms worth trying, the expected improvement of knowing the gradient, and the gap with its standard error."""
+    """What the LMO says of the belief at x: atoms worth trying, what knowing ∇f would bring, the gap and its standard error."""
 
     candidates: tuple[Candidate, ...]
     improvement: float
     gap: float
     gap_error: float
-    rebalance: float  # what moving weight between the active atoms promises after a walk
-    walkable: bool  # many vertices, and no agreement about the best
-
-    @property
-    def bound(self) -> float:
-        """The gap plus two standard errors."""
-        return self.gap + 2 * self.gap_error
+    weights: float  # what moving weight between the active atoms promises
+    scattered: bool  # vertices with several entries, and draws of the belief do not agree on one
 
     @property
     def promise(self) -> float:
@@ -77,78 +117,67 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Trail:
-    """The moves since the last step that was measured: x = (1 − covered) start + covered target."""
+class Certificate:
+    """The gap at x from two-sided slopes of all components, and what its error is made of."""
 
-    start: Array
-    atoms: tuple[Atom, ...]
-    weights: Array
-    target: Atom
-    covered: float
+    gap: float
+    noise: float  # of the values, and the third order of the slopes
+    kink: float
+    concave: float = 0.0  # decrease that negative curvature along a random direction promises
+
+    @property
+    def error(self) -> float:
+        return self.noise + self.kink
+
+    @property
+    def bound(self) -> float:
+        return max(self.gap, 0.0) + self.error
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What one kind of action has had and brought."""
+
+    times: int = 0
+    queries: int = 0
+    promised: float = 0.0
+    brought: float = 0.0
+
+    def plus(self, queries: int, promised: float, brought: float) -> Tally:
+        worth = promised if math.isfinite(promised) else 0.0
+        return Tally(self.times + 1, self.queries + queries, self.promised + worth, self.brought + brought)
 
 
 @dataclass(frozen=True)
 class State:
-    """The iterate as a convex combination of atoms, the belief about its gradient, and what was learned about costs."""
+    """The iterate and what is known there."""
 
     t: int
     x: Array
-    atoms: tuple[Atom, ...]
-    weights: Array
     belief: Belief
-    probe: Probe = Probe()
-    radii: Radii | None = None
-    used: int = 0  # queries asked so far
-    spread: float | None = None  # E‖∇f_i − ∇f‖², from variances over batches
-    miss: float = 0.0  # ‖∇f − control variate‖², as the last exploration measured it
-    atom_spread: float = (
-        0.0  # greatest variance over components of a slope along a unit vector towards an atom
-    )
-    unit_cost: float = math.inf  # variance per coordinate of a sketch, times its queries
-    searched: int = 0  # queries of explorations since the last correction
-    trusting: int = 0  # corrections since the last exploration
-    sketch_batch: int = 4
-    batch: int = 32
-    value: float = 0.0
-    decrease: float = 0.0  # of the last correction
-    noise: float = 0.0  # what its optimum is expected to lose to sampling
-    bend: float = 1e-300  # typical curvature between two atoms
-    settled: bool = False  # the last correction was not worth more than its noise
-    credit: float = 0.0  # queries for which a fresh g may try its atom
-    model: Model | None = None
-    quicks: int = 0  # corrections since the model was last measured whole
-    unchecked: float = 0.0  # decrease that those promised
-    proposal: Proposal | None = None  # what the LMO says about the belief at this x
-    line_batch: int = 4
-    walker: Belief | None = None  # the belief that a walk follows: raw, then shrunk towards 0
-    walking: bool = False  # whether it is shrunk already
-    trail: Trail | None = None
-    refused: int = 0  # corrections in a row that the values did not approve whole
-    curvature: float = 0.0  # L: per squared length, along the last line
-    walks: int = 0  # walks and lines since the last correction
-    idle: int = 0  # iterations in a row that asked nothing
-    finished: bool = False  # the budget has run out
-
-    def remaining(self, task: Task) -> float:
-        """Queries left."""
-        return math.inf if task.budget is None else task.budget - self.used
+    sketches: Sketches
+    model: Model
+    walk: Walk
+    values: Values | None = None
+    value: float = 0.0  # of f, at the last point where a batch was asked
+    proposal: Proposal | None = None
+    certificate: Certificate | None = None  # of this x
+    certified: int = 0  # queries of certificates so far
+    brought: float = 0.0  # decrease that the last action saw
+    progress: int = 0  # queries that the run had paid when a decrease was last seen
+    tallies: dict[str, Tally] = field(default_factory=dict)
 
     @property
-    def unseen(self) -> float:
-        """A decrease that rounding hides."""
-        return UNSEEN * max(abs(self.value), self.probe.largest)
-
-    @property
-    def noisy(self) -> bool:
-        return self.radii is not None and self.radii.noisy
+    def random(self) -> bool:
+        return self.values is not None and self.values.random
 
     def left_out(self, task: Task, size: float) -> float:
         """1 − m/n: the share of its sampling error that a batch without replacement keeps."""
-        return 1.0 if self.noisy else max(1.0 - size / task.n, 0.0)
+        return 1.0 if self.random else max(1.0 - size / task.n, 0.0)
 
     def sample(self, task: Task, rng: np.random.Generator, size: int) -> Batch:
-        """Components without replacement, all of them from n/2 on; with replacement where values are noisy."""
-        if self.noisy:
+        """Components without replacement, all of them from n/2 on; with replacement where values are random."""
+        if self.random:
             return task.sample(rng, size)
         if size >= task.n / 2:
             return task.all

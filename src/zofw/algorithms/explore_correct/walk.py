@@ -9,7 +9,7 @@ import numpy as np
 
 from zofw.algorithms.explore_correct.belief import Belief
 from zofw.algorithms.explore_correct.correct import merge, variance_of
-from zofw.algorithms.explore_correct.state import Action, Radii, State, Trail
+from zofw.algorithms.explore_correct.state import Action, State, Trail, Values
 from zofw.atoms import Atom, Dense
 from zofw.core import Array, OutOfBudget, Purpose, Query, Stencil, Task
 from zofw.differences import base_values, slopes
@@ -71,10 +71,10 @@ def slide(task: Task, moves: Moves, m: Array, L: float) -> Array:
 
 
 @dataclass
-class Tally:
+class Residuals:
     """Residuals r of the sketches, cell variances, and what they show of ‖∇f − m‖²."""
 
-    residuals: list[float]
+    squares: list[float]
     variances: list[float]
     cells: int = 0
     spent: int = 0
@@ -82,15 +82,15 @@ class Tally:
 
     def miss(self, spread: float) -> tuple[float, float]:
         """‖∇f − m‖² = E r² − σ²/|S|, and its standard error."""
-        done = len(self.residuals)
+        done = len(self.squares)
         sampling = done / self.cells
-        error = float(np.std(self.residuals)) / math.sqrt(done)
+        error = float(np.std(self.squares)) / math.sqrt(done)
         if self.variances:
             error += float(np.std(self.variances)) / math.sqrt(len(self.variances)) * sampling
-        return max(float(np.mean(self.residuals)) - spread * sampling, 0.0), error
+        return max(float(np.mean(self.squares)) - spread * sampling, 0.0), error
 
 
-def walk(task: Task, state: State, radii: Radii, rng: np.random.Generator, cost: float) -> Action:
+def walk(task: Task, state: State, values: Values, rng: np.random.Generator, cost: float) -> Action:
     """Sketches, and after every eighth of them a move to where the mean m of the belief says.
 
     m, P: the mean and variance of the gradient's posterior. A sketch y of variance v is taken in with the gain
@@ -98,43 +98,39 @@ def walk(task: Task, state: State, radii: Radii, rng: np.random.Generator, cost:
     x − (K/L)y: a stochastic gradient step whose length falls as the gradient becomes known. P grows by L²‖z − x‖²/d, as if
     the Hessian differed from LI by as much as LI itself, and by more where residuals show more.
     """
-    d, walker, L = task.dim, state.walker, state.curvature
-    spread = state.spread or 0.0
-    if walker is None:
-        raise ValueError("A walk needs an exploration before it.")
-    m, P = walker.g, walker.variance
+    d, seen, L = task.dim, state.sketches, state.walk.L
+    spread = seen.spread or 0.0
+    m, P = state.walk.belief.g, state.walk.belief.variance
     g, s2 = state.belief.g, state.belief.variance
     size, b = _sizes(task, state, spread, cost)
     rounds = max(1, int(cost / (size * (b + 1))))
-    moves, law, tally, moved = Moves(state.x), Rademacher(), Tally([], []), 0.0
-    left = state.remaining(task) - PRICE * state.line_batch  # for the line
-    while len(tally.residuals) < rounds:
-        total, cells, before = np.zeros(d), 0, len(tally.residuals)
+    moves, law, got, moved = Moves(state.x), Rademacher(), Residuals([], []), 0.0
+    left = task.remaining - PRICE * state.walk.batch  # for the line
+    while len(got.squares) < rounds:
+        total, cells, before = np.zeros(d), 0, len(got.squares)
         for turn in range(before, min(before + max(1, rounds // CHUNKS), rounds)):
-            here = (
-                max(size, min(2, task.n)) if turn % 4 == 0 else size
-            )  # two components, to see how they differ
-            if tally.spent + here * (b + 1) > left:
+            here = max(size, min(2, task.n)) if turn % 4 == 0 else size  # two, to see how they differ
+            if got.spent + here * (b + 1) > left:
                 break
             U = law.draw(rng, d, b)
             S = task.sample(rng, here)
-            query = Query(moves.x, S, U, radii.sketch, Stencil.FORWARD, variance=here > 1)
+            query = Query(moves.x, S, U, values.step(task), Stencil.FORWARD, variance=here > 1)
             answer = yield query
             r = slopes(query, answer)[0] - U.T @ m
             total += here * (U @ r) / b
             cells += here
-            tally.residuals.append(float(r @ r) / b)
+            got.squares.append(float(r @ r) / b)
             if here > 1:
-                tally.variances.append(float(variance_of(answer).mean()))
-            tally.spent += query.cost
-        count = len(tally.residuals) - before
+                got.variances.append(float(variance_of(answer).mean()))
+            got.spent += query.cost
+        count = len(got.squares) - before
         if not count:
             break
-        tally.cells += cells
-        tally.predicted += count * d * P
-        if tally.variances:
-            spread = float(np.mean(tally.variances))
-        noise = float(np.mean(tally.residuals)) / (b * count) + spread / d / cells
+        got.cells += cells
+        got.predicted += count * d * P
+        if got.variances:
+            spread = float(np.mean(got.variances))
+        noise = float(np.mean(got.squares)) / (b * count) + spread / d / cells
         y = m + total / cells
         K, k = P / (P + noise), s2 / (s2 + noise)
         m, P, g, s2 = m + K * (y - m), (1 - K) * P, g + k * (y - g), (1 - k) * s2
@@ -142,47 +138,50 @@ def walk(task: Task, state: State, radii: Radii, rng: np.random.Generator, cost:
         bent = L * float(step @ step)
         m, g, moved = m + L * step, g + L * step, moved + bent
         P, s2 = P + L * bent / d, s2 + L * bent / d
-    done = len(tally.residuals)
+    done = len(got.squares)
     if not done:
         raise OutOfBudget
-    if state.spread is not None and len(tally.variances) < 4:
-        spread = 0.5 * (spread + state.spread)
-    spread = max(spread, 1e-12 * float(np.mean(tally.residuals)))
-    miss, error = tally.miss(spread)
-    surprise = (miss - DEVIATIONS * error) * done / max(tally.predicted, 1e-300)
+    if seen.spread is not None and len(got.variances) < 4:
+        spread = 0.5 * (spread + seen.spread)
+    spread = max(spread, 1e-12 * float(np.mean(got.squares)))
+    miss, error = got.miss(spread)
+    surprise = (miss - DEVIATIONS * error) * done / max(got.predicted, 1e-300)
     if surprise > 1 and done >= CHUNKS:
         P *= surprise
         s2 = max(s2, P)
     if moves.covered > 0:
         state = settle(state, follow(state, moves))
+    unit_cost = (float(np.mean(got.squares)) / (b * done) + spread / d / got.cells) * got.spent
     return replace(
         state,
-        used=state.used + tally.spent,
         belief=replace(state.belief, g=g, variance=s2).age(moved, 0.0),
-        walker=replace(walker, g=m, variance=P),
-        spread=spread,
-        miss=miss + error,
-        unit_cost=(float(np.mean(tally.residuals)) / (b * done) + spread / d / tally.cells) * tally.spent,
-        sketch_batch=size,
-        credit=state.credit + tally.spent / 2,
+        walk=replace(state.walk, belief=replace(state.walk.belief, g=m, variance=P)),
+        sketches=replace(
+            seen,
+            spread=spread,
+            miss=miss + error,
+            unit_cost=unit_cost,
+            batch=size,
+            since=seen.since + got.spent,
+        ),
     )
 
 
 def _sizes(task: Task, state: State, spread: float, cost: float) -> tuple[int, int]:
     """|S| and b as in an exploration, b up to d and down to what an eighth of the cost allows."""
-    b = float(math.isqrt(task.dim))
-    wanted = min(0.25 * spread / max(state.miss, 1e-300), 8.0 * state.sketch_batch)
+    b, seen = float(math.isqrt(task.dim)), state.sketches
+    wanted = min(0.25 * spread / max(seen.miss, 1e-300), 8.0 * seen.batch)
     size = int(min(task.n, max(1, wanted), max(cost / (CHUNKS * (b + 1)), 1)))
-    if state.atom_spread > 0:
-        b = min(math.sqrt((spread + size * state.miss) / state.atom_spread), task.dim)
+    if state.model.spread > 0:
+        b = min(math.sqrt((spread + size * seen.miss) / state.model.spread), task.dim)
     return size, int(max(1, min(b, cost / CHUNKS / size)))
 
 
 def follow(state: State, moves: Moves) -> Trail:
     """The trail, longer by the moves."""
-    old, target = state.trail, moves.target()
+    old, target = state.walk.trail, moves.target()
     if old is None:
-        return Trail(state.x, state.atoms, state.weights, target, moves.covered)
+        return Trail(state.x, state.model, target, moves.covered)
     covered = 1 - (1 - moves.covered) * (1 - old.covered)
     if target.key() != old.target.key():
         rest = (1 - moves.covered) * old.covered
@@ -192,40 +191,48 @@ def follow(state: State, moves: Moves) -> Trail:
 
 def settle(state: State, trail: Trail) -> State:
     """The iterate at the trail's end, with its target among the atoms."""
-    atoms, weights = trail.atoms, (1 - trail.covered) * trail.weights
+    model = trail.model
+    atoms, weights, H, W = model.atoms, (1 - trail.covered) * model.weights, model.H, model.W
     keys = [a.key() for a in atoms]
     if trail.target.key() in keys:
         weights[keys.index(trail.target.key())] += trail.covered
     elif trail.covered > 0:
         atoms, weights = (*atoms, trail.target), np.append(weights, trail.covered)
+        H, W = np.pad(H, (0, 1)), np.pad(W, (0, 1))
     keep = np.flatnonzero(weights > 1e-14)
-    atoms, weights = merge(tuple(atoms[j] for j in keep), weights[keep])
+    model = merge(
+        replace(
+            model,
+            atoms=tuple(atoms[j] for j in keep),
+            weights=weights[keep] / weights[keep].sum(),
+            H=H[np.ix_(keep, keep)],
+            W=W[np.ix_(keep, keep)],
+        )
+    )
     x = trail.start + trail.covered * (trail.target.dense() - trail.start)
-    walks = state.walks + 1
     return replace(
-        state, x=x, atoms=atoms, weights=weights / weights.sum(), walks=walks, model=None, trail=trail
+        state, x=x, model=model, walk=replace(state.walk, trail=trail, moved=True), certificate=None
     )
 
 
-def line(task: Task, state: State, radii: Radii, rng: np.random.Generator) -> Action:
+def line(task: Task, state: State, values: Values, rng: np.random.Generator) -> Action:
     """The best point of the segment from the trail's start to its target: three values a component.
 
     The slope at x and the values at x and at the start (at the target, where nothing was walked yet) make a parabola. The
     slope c is shrunk by 1 − v/(mc²) (James and Stein, towards staying), and the batch doubles where √(v/m) exceeds |c|/2,
     the norm test. The curvature found is L of the next walk, within a factor of four of the last.
     """
-    walker, trail = state.walker, state.trail
-    if walker is None:
-        raise ValueError("A line needs an exploration before it.")
+    walk, trail = state.walk, state.walk.trail
     if trail is None:
-        trail = Trail(state.x, state.atoms, state.weights, task.lmo(walker.g), 0.0)
+        trail = Trail(state.x, state.model, task.lmo(walk.belief.g), 0.0)
     here, along = trail.covered, trail.target.dense() - trail.start
     square = float(along @ along)
+    sketches = replace(state.sketches, since=0)
     if not square > 0:
-        return replace(state, credit=0.0, trail=None)
+        return replace(state, sketches=sketches, walk=replace(walk, trail=None))
     span = -here if here > 0 else 1.0
-    batch = state.sample(task, rng, state.line_batch)
-    m, h = len(batch), radii.slope
+    batch = state.sample(task, rng, walk.batch)
+    m, h = len(batch), values.radius(task, 3)
     U = Explicit(along[:, None] * np.array([1.0, span / h]))
     query = Query(state.x, batch, U, h, Stencil.FORWARD, Purpose.LINE_SEARCH, variance=True)
     answer = yield query
@@ -239,21 +246,25 @@ def line(task: Task, state: State, radii: Radii, rng: np.random.Generator) -> Ac
         goal = min(max(here - trusted / bend, 0.0), furthest)
     else:
         goal = here if trusted == 0 else (0.0 if trusted > 0 else furthest)
-    move = max(bend, 0.0) * (goal - here) ** 2
-    drift = move * max(bend, 0.0) / square / task.dim
+    move = abs(bend) * (goal - here) ** 2
+    drift = move * abs(bend) / square / task.dim
     after, slope, variance = along[:, None], np.array([c + (goal - here) * bend]), np.array([error])
-    size = min(2 * m, math.inf if state.noisy else task.n) if error > 0.25 * c * c else m
-    L, old = max(bend, 0.0) / square, state.curvature
+    size = min(2 * m, math.inf if state.random else task.n) if error > 0.25 * c * c else m
+    L, old = max(bend, 0.0) / square, walk.L
+    state = settle(state, replace(trail, covered=goal))
     return replace(
-        settle(state, replace(trail, covered=goal)),
+        state,
         belief=state.belief.age(move, drift).agree(after, slope, variance),
-        walker=walker.age(0.0, drift).agree(after, slope, variance),
-        used=state.used + query.cost,
+        walk=replace(
+            state.walk,
+            belief=walk.belief.age(0.0, drift).agree(after, slope, variance),
+            L=max(min(L, 4 * old), old / 4) if old > 0 else L,
+            batch=int(size),
+            trail=None,
+        ),
+        sketches=sketches,
         value=float(base_values(query, answer)[0]),
-        curvature=max(min(L, 4 * old), old / 4) if old > 0 else L,
-        line_batch=int(size),
-        credit=0.0,
-        trail=None,
+        brought=max((here - goal) * (c + 0.5 * (goal - here) * bend), 0.0),
     )
 
 

@@ -63,7 +63,7 @@ def begin(
     reserve = cost_of_value(n, limits.budget) if pays and limits.budget is not None else 0
     granted = None if limits.budget is None else limits.budget - reserve
     task = make_task(
-        region, dim, n, granted, limits, asked.inside, support, gradient if first_order else None
+        region, dim, n, granted, limits, asked.inside, asked.gap_tol, support, gradient if first_order else None
     )
     algorithm, reasons = as_algorithm(asked.method, task)
     start, note = starting_point(region, dim, asked.x0)
@@ -83,10 +83,11 @@ def make_task(
     budget: int | None,
     limits: Limits,
     inside: bool,
+    gap_tol: float | None,
     support: Callable[[Batch], Indices] | None,
     gradient: Callable[[Array], Array] | None,
 ) -> Task:
     """What the method sees; only a first-order one sees the gradient, and none the problem behind its functions."""
     seen = None if support is None else lambda batch: support(batch)
-    task = Task(region, dim, n, budget, limits.max_iter, seen, inside, kernels.integers)
+    task = Task(region, dim, n, budget, limits.max_iter, seen, inside, gap_tol, kernels.integers)
     return task if gradient is None else FirstOrderTask(**vars(task), gradient=gradient)

@@ -87,7 +87,7 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
         region.check_dim(run.dim)
         gradient = (handed.gradient or no_gradient) if is_first_order(run.method) else None
         task = make_task(
-            region, run.dim, run.n, run.granted, run.limits, run.inside, handed.support, gradient
+            region, run.dim, run.n, run.granted, run.limits, run.inside, run.gap_tol, handed.support, gradient
         )
         check_run(run, run.method.init(task, np.array(run.state.x, dtype=float)))
         session = cls.__new__(cls)

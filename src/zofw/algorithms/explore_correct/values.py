@@ -1,0 +1,62 @@
+"""What can values show? A difference table along a line in the set, one value asked twice, and the radii that follow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from zofw.algorithms.explore_correct.state import Action, State, Values
+from zofw.core import Array, Query, Stencil, Task
+from zofw.differences import base_values, slopes
+from zofw.directions import Explicit
+
+SPACINGS = (1e-8, 3e-7, 1e-5, 3e-4, 1e-2, 0.16)  # of the line, tried until the values differ
+POINTS = 3
+COMPONENTS = 4
+ROUNDING = 2.0**-52
+RANDOM = (
+    1e-6  # of the range: two values at one point differ by more, and the oracle is random, not merely rounded
+)
+
+
+def noise_level(values: Array) -> float:
+    """ECnoise: the least estimate over the differences of order 3 and more, each scaled by its own factor."""
+    estimates = []
+    for order in range(1, len(values)):
+        values = np.diff(values)
+        if order >= 3:
+            factor = math.factorial(order) ** 2 / math.factorial(2 * order)
+            estimates.append(math.sqrt(factor * float(np.mean(values**2))))
+    return min(estimates)
+
+
+def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
+    """Equidistant values along a line from x to a vertex, and one halfway; again wider, while the values do not differ.
+
+    The noise is at least the rounding of the values. All points are in the set.
+
+    References
+    ----------
+    J. J. Moré, S. M. Wild, Estimating computational noise, SIAM Journal on Scientific Computing, 2011.
+    """
+    u = rng.standard_normal(task.dim)
+    ends = [task.lmo(u).dense(), task.lmo(-u).dense()]
+    size = float(np.linalg.norm(ends[0] - ends[1])) or 1.0
+    line = max((end - state.x for end in ends), key=lambda step: float(step @ step))
+    batch = task.sample(rng, min(task.n, COMPONENTS))
+    for spacing in SPACINGS:
+        along = np.append(spacing * np.arange(1.0, POINTS + 1), 0.5)
+        query = Query(state.x, batch, Explicit(line[:, None] * along), 1.0, Stencil.FORWARD)
+        answer = yield query
+        rises = np.append(0.0, slopes(query, answer)[0])
+        if len(np.unique(rises[:-1])) > 0.7 * POINTS or 4 * query.cost > task.remaining:
+            break
+    value = float(base_values(query, answer)[0])
+    again = abs(float((yield Query(state.x, batch)).values[0, 0]) - value)
+    spread = float(np.ptp(rises))
+    largest = float(np.abs(answer.values).max())
+    noise = max(noise_level(rises[:-1]), again, ROUNDING * largest) * math.sqrt(len(batch))
+    values = Values(noise, spread, size, random=again > RANDOM * max(spread, ROUNDING * largest / RANDOM))
+    return replace(state, values=values, value=value)
