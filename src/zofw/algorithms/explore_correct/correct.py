@@ -14,7 +14,7 @@ from zofw.algorithms.explore_correct.belief import Known, offsets, squares
 from zofw.algorithms.explore_correct.quadratic import simplex_step
 from zofw.algorithms.explore_correct.state import Action, Candidate, Model, State, Values
 from zofw.atoms import Atom, Dense
-from zofw.core import Answer, Array, Batch, OutOfBudget, Purpose, Query, Stencil, Task
+from zofw.core import Answer, Array, Batch, Purpose, Query, Stencil, Task
 from zofw.differences import base_values, curvatures, slopes
 from zofw.directions import Explicit
 
@@ -32,6 +32,7 @@ def price(task: Task, state: State, values: Values, candidates: int, m: int) -> 
     """Queries of a correction with a batch of m: slopes, the curvatures that are wanting, and a value."""
     k, plan = len(state.model.atoms) + candidates, Plan(task, state, values, m)
     pairs = plan.wanting(k)
+    k -= plan.first
     points = len(pairs) + len({i for pair in pairs for i in pair}) + 1
     if plan.two_sided:
         return m * (2 * k + 2 + (len(pairs) + 1 if pairs else 0))
@@ -47,6 +48,7 @@ class Plan:
 
     def __init__(self, task: Task, state: State, values: Values, m: int) -> None:
         self.model, self.n, self.m = state.model, task.n, m
+        self.first = int(np.array_equal(state.model.atoms[0].dense(), state.belief.origin))  # v = 0 needs no query
         self.whole = state.left_out(task, m) == 0
         self.h = values.radius(task, 3.5 if self.whole else 3)  # between what slopes and what curvatures want
         self.pulled = task.inside or self.h > LONG
@@ -57,7 +59,7 @@ class Plan:
         """Pairs among k atoms, the model's first, whose curvature comes from fewer components than the batch deserves."""
         W, old, enough = self.model.W, len(self.model.atoms), self.n if self.whole else ENOUGH * self.m
         diagonal = self.whole and self.pulled  # slopes from one side need it from the same batch
-        pairs = [(i, j) for j in range(k) for i in range(j + (not self.two_sided))]
+        pairs = [(i, j) for j in range(self.first, k) for i in range(self.first, j + (not self.two_sided))]
         return [(i, j) for i, j in pairs if j >= old or W[i, j] < 0.99 * enough or (i == j and diagonal)]
 
     def part(self, k: int, points: int) -> int:
@@ -94,19 +96,20 @@ def measure(
     h, pairs = plan.h, plan.wanting(k)
     anchor = state.x + 2 * max(h, plan.h2) * (o - state.x) if plan.pulled else state.x
     stencil = Stencil.QUADRATIC if plan.two_sided else Stencil.FORWARD
-    query = Query(anchor, batch, Explicit(D), h, stencil, Purpose.LINE_SEARCH, variance=True)
+    live = np.arange(plan.first, k)
+    query = Query(anchor, batch, Explicit(D[:, live]), h, stencil, Purpose.LINE_SEARCH, variance=True)
     answer = yield query
-    c, v, value = slopes(query, answer)[0].copy(), variance_of(answer), float(base_values(query, answer)[0])
+    c, v, rise, value = np.zeros(k), np.zeros(k), np.zeros(k), float(base_values(query, answer)[0])
+    c[live], v[live] = slopes(query, answer)[0], variance_of(answer)
+    rise[live] = (answer.values[0, : len(live)] - value) / h
     H, W = np.zeros((k, k)), np.zeros((k, k))
     H[:old, :old], W[:old, :old] = state.model.H, state.model.W
     single, some, size = sorted({i for pair in pairs for i in pair}), batch, m
-    rise = (answer.values[0, :k] - value) / h
     if plan.two_sided:
-        np.fill_diagonal(H, curvatures(query, answer)[0])
-        np.fill_diagonal(W, m)
+        H[live, live], W[live, live] = curvatures(query, answer)[0], m
         single = []
     elif pairs:
-        size = plan.part(k, len(pairs) + len(single) + 1)
+        size = plan.part(len(live), len(pairs) + len(single) + 1)
         some = (
             batch if size == m else Batch(task.n, np.sort(rng.choice(batch.slice(0, m), size, replace=False)))
         )
@@ -158,7 +161,7 @@ def correct(
         shrink = 1.0 if max(-lin, decrease) > 2 * noise else 0.0
         lin = min(lin, -decrease)
     p, lin, decrease = shrink * p, shrink * lin, shrink * (2 - shrink) * decrease
-    theta, value = yield from _guard(state.x, np.asarray(D @ p), got, lin, SMALL * values.range)
+    theta, value = yield from _guard(task, state.x, np.asarray(D @ p), got, lin, SMALL * values.range)
     refused = state.model.refused + 1 if shrink > 0 and theta < 1 else 0
     seen = max(got.value - value, 0.0)
     if refused:  # the model was wrong, not the sample; the oftener in a row, the less it promises
@@ -223,23 +226,16 @@ def correct(
 
 
 def _guard(
-    x: Array, step: Array, got: Measured, lin: float, small: float
+    task: Task, x: Array, step: Array, got: Measured, lin: float, small: float
 ) -> Generator[Query, Answer, tuple[float, float]]:
-    """The share θ of a step that the values on its batch approve, and the value there."""
-    theta = 1.0
-    if not lin < 0:
-        return 0.0, got.value
-    for _ in range(6):
-        try:
-            value = float(
-                (yield Query(x + theta * step, got.batch, purpose=Purpose.LINE_SEARCH)).values[0, 0]
-            )
-        except OutOfBudget:
-            return 0.0, got.value
+    """The share θ of a step that the values on its batch approve, and the value there; 0 where the budget cannot tell."""
+    theta, tries = 1.0, 0
+    while lin < 0 and tries < 6 and len(got.batch) <= task.remaining:
+        value = float((yield Query(x + theta * step, got.batch, purpose=Purpose.LINE_SEARCH)).values[0, 0])
         if value <= got.value + ARMIJO * theta * lin or abs(theta * lin) < small:
             return theta, value
         rise = value - got.value - theta * lin
-        theta = min(max(-(theta**2) * lin / (2 * rise), 0.1 * theta), 0.7 * theta)
+        theta, tries = min(max(-(theta**2) * lin / (2 * rise), 0.1 * theta), 0.7 * theta), tries + 1
     return 0.0, got.value
 
 

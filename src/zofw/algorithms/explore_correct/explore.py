@@ -17,6 +17,7 @@ from zofw.directions import Explicit, Rademacher, basis
 
 DRAWS = 16  # of the posterior, at most, behind the expected improvement
 QUERIES_PER_DRAW = 4
+PIECES = 64  # sketches of one exploration, about
 EXACT = 1e-24  # relative variance of a gradient that was swept
 CONFIDENCE = 3.0  # standard deviations
 WIDER = 10.0  # the second radius along the directions that look for kinks
@@ -43,6 +44,9 @@ def explore(task: Task, state: State, values: Values, rng: np.random.Generator, 
     cost = min(cost, task.remaining)
     size = int(max(1, min(size, task.n, cost / (b + 1))))
     b = int(max(1, min(b, cost / size - 1)))
+    if (pieces := cost / (size * (b + 1)) / PIECES) > 1:  # fewer and larger ones, for the interpreter's sake
+        b = int(max(b, min(b * pieces, d / 4)))
+        size = int(max(1, min(size * max(1.0, cost / (size * (b + 1)) / PIECES), 4 * size, task.n)))
     law, done, total = Rademacher(), max(1, int(cost / (size * (b + 1)))), np.zeros(d)
     residual = variance = 0.0
     for _ in range(done):
