@@ -48,7 +48,9 @@ class Plan:
 
     def __init__(self, task: Task, state: State, values: Values, m: int) -> None:
         self.model, self.n, self.m = state.model, task.n, m
-        self.first = int(np.array_equal(state.model.atoms[0].dense(), state.belief.origin))  # v = 0 needs no query
+        self.first = int(
+            np.array_equal(state.model.atoms[0].dense(), state.belief.origin)
+        )  # v = 0 needs no query
         self.whole = state.left_out(task, m) == 0
         self.h = values.radius(task, 3.5 if self.whole else 3)  # between what slopes and what curvatures want
         self.pulled = task.inside or self.h > LONG

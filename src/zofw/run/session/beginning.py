@@ -63,7 +63,15 @@ def begin(
     reserve = cost_of_value(n, limits.budget) if pays and limits.budget is not None else 0
     granted = None if limits.budget is None else limits.budget - reserve
     task = make_task(
-        region, dim, n, granted, limits, asked.inside, asked.gap_tol, support, gradient if first_order else None
+        region,
+        dim,
+        n,
+        granted,
+        limits,
+        asked.inside,
+        asked.gap_tol,
+        support,
+        gradient if first_order else None,
     )
     algorithm, reasons = as_algorithm(asked.method, task)
     start, note = starting_point(region, dim, asked.x0)
