@@ -198,6 +198,8 @@ def test_looking_around(monkeypatch, tmp_path):
     assert {row["name"] for row in json.loads(zofw_("methods", "--json").stdout)} == set(zofw.methods())
     text = zofw_("methods").output
     assert "n(d + 1) an iteration" in text and "none: first order" in text
+    for shelf in ("sets", "methods", "laws"):
+        assert not set("\\`") & set(zofw_(shelf).output), "text, not markup"
     assert "L1Ball(radius" in zofw_("sets").output and "Gaussian(lazy" in zofw_("laws").output
     assert {"logistic", "quadratic", "mnist-attack"} <= {
         r["name"] for r in json.loads(zofw_("problems", "--json").stdout)

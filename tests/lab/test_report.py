@@ -9,11 +9,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from lab_pieces import browser, code, opened, toy
 
 from zofw.lab.experiment import conduct, find_experiment, identity
-from zofw.lab.figures import PALETTE, colours
+from zofw.lab.figures import GREY, MANY, PALETTE, colours
 from zofw.lab.numbers import number
 from zofw.lab.publish import page, publish, published, standing
 from zofw.lab.report import make_report
@@ -48,8 +49,23 @@ def test_numbers_read_well():
     assert number(None) == "–"
 
 
-def test_colours_are_different_as_long_as_there_are_some():
-    assert len(set(colours([str(k) for k in range(len(PALETTE))]).values())) == len(PALETTE)
+def test_few_curves_have_colours_and_of_many_two_stand_out():
+    few = [str(k) for k in range(MANY)]
+    assert len(set(colours(few).values())) == MANY <= len(PALETTE) == len(set(PALETTE))
+    many = colours([*few, "default (explore-correct)"])
+    assert many.pop("0") == PALETTE[0] and many.pop("default (explore-correct)") == PALETTE[1]
+    assert set(many.values()) == {GREY}
+
+
+@pytest.mark.parametrize("colour", [*PALETTE, GREY])
+def test_curves_are_seen_on_white_and_on_black(colour):
+    parts = np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    light = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [
+        0.2126,
+        0.7152,
+        0.0722,
+    ]
+    assert (light + 0.05) / 0.05 > 2 and 1.05 / (light + 0.05) > 1.5  # contrast as WCAG computes it
 
 
 def test_files_of_a_report(reported):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,17 @@ import numpy as np
 from zofw.core import Array
 from zofw.extras import extra
 from zofw.lab.spec import Measure
-from zofw.lab.summary import CaseSummary, Summary
+from zofw.lab.summary import CaseSummary, Curve, Summary
 
-__all__ = ["colours", "draw_curves", "draw_images"]
+__all__ = ["colours", "draw_curves", "draw_images", "strong"]
 
 # Okabe and Ito's palette, told apart with any colour vision, then darker and lighter companions
 PALETTE = (
     "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a4b9a", "#8c564b", "#5b6770", "#b8a200",
-    "#a03058", "#2a6f4e", "#3b4cc0", "#c44e52", "#64b5cd", "#937860", "#da8bc3", "#4c72b0", "#8172b3", "#1f1f1f",
+    "#a03058", "#2a6f4e", "#3b4cc0", "#c44e52", "#64b5cd", "#937860", "#da8bc3", "#4c72b0", "#8172b3", "#c0563a",
 )  # fmt: skip
+MANY = 12  # curves; beyond, only a few are drawn strongly
+GREY = "#8b95a1"  # seen on white and on black
 STYLES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 
 AXES = {
@@ -31,9 +33,17 @@ AXES = {
 QUERIES = "queries (evaluations of single components)"
 
 
+def strong(labels: Sequence[str]) -> set[str]:
+    """The curves to look at: all where they are few; else the first, which is the paper's, and the default."""
+    if len(labels) <= MANY:
+        return {*labels}
+    return {labels[0], *(label for label in labels if label == "auto" or label.startswith("default"))}
+
+
 def colours(labels: Sequence[str]) -> dict[str, str]:
-    """A colour for every label, in order."""
-    return {label: PALETTE[k % len(PALETTE)] for k, label in enumerate(labels)}
+    """A colour for every label, in order; grey for those in the background."""
+    front = [label for label in labels if label in strong(labels)]
+    return dict.fromkeys(labels, GREY) | {label: PALETTE[k % len(PALETTE)] for k, label in enumerate(front)}
 
 
 def _pyplot() -> Any:
@@ -65,29 +75,62 @@ def draw_curves(summary: Summary, stem: Path, *, group: str | None = None) -> li
         for curve in case.curves:
             if group is not None and curve.group != group:
                 continue
+            front = palette[curve.label] != GREY
             style = {
                 "color": palette[curve.label],
-                "linestyle": STYLES[(labels.index(curve.label) // 5) % len(STYLES)],
+                "linestyle": STYLES[(labels.index(curve.label) // 5) % len(STYLES)]
+                if len(labels) <= MANY
+                else "-",
+                "zorder": 3 if front else 2,
             }
             if curve.window:
                 axis.plot(case.queries, curve.median, linewidth=0.6, alpha=0.6, **style)
-            (line,) = axis.plot(case.queries, curve.window or curve.median, linewidth=1.7, **style)
+            width = 1.7 if len(labels) <= MANY else 2.6 if front else 0.9
+            (line,) = axis.plot(case.queries, curve.window or curve.median, linewidth=width, **style)
             band = curve.window_low or curve.low, curve.window_high or curve.high
             axis.fill_between(case.queries, *band, color=palette[curve.label], alpha=0.16, linewidth=0)
             shown[curve.label] = line
         _dress(axis, case, summary.measure)
+        if len(labels) > MANY and columns == 1:
+            _label_ends(axis, [curve for curve in case.curves if curve.label in shown], palette)
     for axis in list(axes.flat)[len(cases) :]:
         axis.remove()
-    figure.legend(
-        list(shown.values()),
-        list(shown),
-        loc="outside lower center",
-        ncols=min(len(shown), 4 if columns == 1 else 6),
-        frameon=False,
-        fontsize=8.5,
-    )
+    if len(labels) <= MANY or columns > 1:
+        figure.legend(
+            list(shown.values()),
+            list(shown),
+            loc="outside lower center",
+            ncols=min(len(shown), 4 if columns == 1 else 6),
+            frameon=False,
+            fontsize=8.5,
+        )
     figure.suptitle(summary.title, fontsize=12)
     return _saved(figure, stem)
+
+
+def _label_ends(axis: Any, curves: Sequence[Curve], palette: Mapping[str, str]) -> None:
+    """Every name at the end of its curve, moved apart where ends are close."""
+    ends = {curve.label: (curve.window or curve.median)[-1] for curve in curves}
+    place = axis.transAxes.inverted().transform
+    heights = {
+        label: float(place(axis.transData.transform((axis.get_xlim()[1], end)))[1])
+        for label, end in ends.items()
+    }
+    lowest, step = -0.02, 0.042
+    for rank, label in enumerate(sorted(heights, key=heights.__getitem__)):
+        highest = 1.0 - step * (len(heights) - 1 - rank)
+        lowest = min(max(heights[label], lowest + step), highest)
+        weight = "bold" if palette[label] != GREY else "normal"
+        axis.text(
+            1.01,
+            lowest,
+            label,
+            color=palette[label],
+            transform=axis.transAxes,
+            fontsize=7.5,
+            va="center",
+            weight=weight,
+        )
 
 
 def _saved(figure: Any, stem: Path) -> list[Path]:

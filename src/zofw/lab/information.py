@@ -21,6 +21,7 @@ from zofw.lab.cases import attack, attacks
 from zofw.lab.console import console, plain_table
 from zofw.lab.guard import guarded
 from zofw.lab.options import Json
+from zofw.lab.plain_text import plain
 from zofw.lab.provenance import environment
 from zofw.problems import problems as registered_problems
 
@@ -34,7 +35,7 @@ EXTRAS = ("typer", "rich", "matplotlib", "pandas", "plotly", "jinja2", "sklearn"
 
 def first_sentence(thing: object) -> str:
     """The first sentence of a docstring."""
-    text = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+    text = plain(" ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split()))
     return re.split(r"(?<=\.)\s", text)[0].rstrip(".:")
 
 
@@ -50,7 +51,7 @@ def _listed(registry: Mapping[str, Any], describe: Callable[[Any], dict[str, str
 
 
 def _method(cls: type[object]) -> dict[str, str]:
-    doc = " ".join((inspect.getdoc(cls) or "").split())
+    doc = plain(" ".join((inspect.getdoc(cls) or "").split()))
     queries = re.search(r"(?:Queries[^:]*: |No queries)(.*?)(?:\. |; one|$)", doc)
     return {
         "about": first_sentence(inspect.getmodule(cls)),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zofw.algorithms import as_algorithm, methods
+from zofw.algorithms import ExploreCorrect, as_algorithm, methods
 from zofw.algorithms.facts import Facts
 from zofw.algorithms.settings import spelled_out
 from zofw.core import Task
@@ -50,10 +50,13 @@ def zeroth_order() -> list[str]:
 
 
 def all_methods(given: tuple[Method, ...], others: bool) -> tuple[Method, ...]:
-    """The methods of a specification and, where asked for, every other registered one and the default."""
+    """The methods of a specification and, where asked for, every other registered one and the default.
+
+    What the default chooses for a sum is the default's row and has no second one.
+    """
     if not others:
         return given
-    taken = {method.name for method in given}
+    taken = {method.name for method in given} | {ExploreCorrect.name}
     names = [name for name in (*zeroth_order(), "auto") if name not in taken]
     return (*given, *(Method(name, group="others", derived=name != "auto") for name in names))
 

@@ -15,7 +15,7 @@ from zofw.extras import extra
 from zofw.files import write_whole
 from zofw.lab.claims import by_heading, words
 from zofw.lab.experiment import Stored, source_of
-from zofw.lab.figures import AXES, QUERIES, colours, draw_curves
+from zofw.lab.figures import AXES, MANY, QUERIES, colours, draw_curves, strong
 from zofw.lab.images import draw_adversarial, reached, stored_images
 from zofw.lab.numbers import number
 from zofw.lab.store import read_json, write_json
@@ -258,13 +258,14 @@ def _traces(
             "hoverinfo": "skip",
             "showlegend": False,
         }
-    dash = DASHES[(labels.index(curve.label) // 5) % len(DASHES)]
+    dash = DASHES[(labels.index(curve.label) // 5) % len(DASHES)] if len(labels) <= MANY else "solid"
+    width = 2.0 if len(labels) <= MANY else 3.5 if curve.label in strong(labels) else 1.1
     yield {
         **shared,
         "x": case.queries,
         "y": middle,
         "name": curve.label,
-        "line": {"color": colour, "width": 2, "dash": dash},
+        "line": {"color": colour, "width": width, "dash": dash},
         "hovertemplate": "%{y:.3g} at %{x:.3g}",
     }
 
