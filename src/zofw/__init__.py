@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from zofw.desk import Desk
     from zofw.run.record.result import Result
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 logging.getLogger("zofw").addHandler(logging.NullHandler())
 

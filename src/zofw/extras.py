@@ -1,4 +1,4 @@
-"""Optional dependencies, imported where they are used."""
+"""Dependencies that are optional, or slow to import: imported where they are used."""
 
 from __future__ import annotations
 
@@ -14,3 +14,22 @@ def extra(module: str, name: str) -> Any:
         raise ImportError(
             f"This needs {module.partition('.')[0]}, which is not installed. Install it with: pip install 'zofw[{name}]'"
         ) from error
+
+
+class lazy:
+    """A module that is imported when one of its names is first used.
+
+    Examples
+    --------
+    >>> sp = lazy("scipy.sparse")
+    >>> sp.issparse([1.0])
+    False
+    """
+
+    def __init__(self, module: str) -> None:
+        self.__name__ = module
+
+    def __getattr__(self, name: str) -> Any:
+        module = importlib.import_module(self.__name__)
+        self.__dict__.update(vars(module))  # from now on its names are found without this
+        return getattr(module, name)

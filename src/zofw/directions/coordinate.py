@@ -7,11 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from zofw.core import Array, Indices, Operator
 from zofw.directions.implicit import at_least_one, new_key
 from zofw.directions.registry import laws
+from zofw.extras import lazy
+
+sp: Any = lazy("scipy.sparse")
 
 
 def random_subset(key: int, dim: int, count: int) -> Indices:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from zofw.core import Array, Indices, Operator
+from zofw.extras import lazy
+
+sp: Any = lazy("scipy.sparse")
 
 
 @dataclass(frozen=True, eq=False)

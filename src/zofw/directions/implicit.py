@@ -7,12 +7,14 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from zofw import kernels
 from zofw.core import Array, Indices, Operator, blocks
+from zofw.extras import lazy
 from zofw.kernels.plain import TILE_ENTRIES, Entries, Numbers
 from zofw.kernels.rows import Rows
+
+sp: Any = lazy("scipy.sparse")
 
 
 def new_key(rng: np.random.Generator) -> int:

@@ -16,15 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from zofw.core import Array, Indices, blocks
+from zofw.extras import lazy
 from zofw.kernels import words
 from zofw.kernels.rows import Rows
+
+sp: Any = lazy("scipy.sparse")
 
 TILE_ENTRIES = 1 << 20  # entries of U alive at any time: 8 MB
 

@@ -7,10 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from zofw.core import Array, Indices
+from zofw.extras import lazy
+
+sp: Any = lazy("scipy.sparse")
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
 from zofw import kernels
 from zofw.core import Array, Indices, blocks
+from zofw.extras import lazy
 from zofw.kernels import losses, series
 from zofw.kernels.plain import LANES, halve
 from zofw.kernels.rows import Rows
+
+sp: Any = lazy("scipy.sparse")
 
 LINES = 32  # rows of a group
 STRIP = 16  # columns that take the polynomial together, or the formula

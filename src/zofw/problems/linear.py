@@ -7,17 +7,19 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from zofw.arrays import to_numpy
 from zofw.core import Array, Batch, Directions, Indices, Query, Tile, blocks, of_length
 from zofw.directions import Coordinates, Implicit
 from zofw.directions.implicit import as_csr
+from zofw.extras import lazy
 from zofw.kernels import stencils
 from zofw.kernels.rows import Rows
 from zofw.problems.abilities import TILE_VALUES, Sums
 from zofw.problems.evaluate import reduce_table
+
+sp: Any = lazy("scipy.sparse")
 
 TALL = 4  # tiles of sparse rows are taller than others by this factor
 SMALL = 64  # sides up to which a largest singular value comes from a full decomposition

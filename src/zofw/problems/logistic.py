@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any, ClassVar, final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from zofw.core import Array
+from zofw.extras import lazy
 from zofw.kernels import losses
 from zofw.problems.linear import LinearModel, samples
 from zofw.problems.registry import problems
+
+sp: Any = lazy("scipy.sparse")
 
 
 @problems.register("logistic")

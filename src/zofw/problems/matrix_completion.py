@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from zofw.core import Array, Indices
+from zofw.extras import lazy
 from zofw.problems.least_squares import half_square
 from zofw.problems.linear import LinearModel, samples
 from zofw.problems.registry import problems
+
+sp: Any = lazy("scipy.sparse")
 
 
 @problems.register("matrix-completion")

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from zofw.atoms import Atom, Sparse
 from zofw.core import Array, Indices
+from zofw.extras import lazy
+
+sp: Any = lazy("scipy.sparse")
 
 REMEMBERED = 128  # measured slopes kept
 SPARSE = 0.1  # share of non-zeros below which directions are stored sparsely

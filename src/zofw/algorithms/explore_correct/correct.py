@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from zofw.algorithms.explore_correct.belief import Known, offsets, squares
 from zofw.algorithms.explore_correct.quadratic import simplex_step
@@ -17,6 +16,9 @@ from zofw.atoms import Atom, Dense
 from zofw.core import Answer, Array, Batch, Purpose, Query, Stencil, Task
 from zofw.differences import base_values, curvatures, slopes
 from zofw.directions import Explicit
+from zofw.extras import lazy
+
+sp: Any = lazy("scipy.sparse")
 
 MOST_ATOMS = 64  # beyond, the two lightest become one
 PROGRESS = 4.0  # two batches differ by 2·noise in their optima; twice that is progress

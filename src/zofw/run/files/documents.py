@@ -20,8 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from zofw.extras import lazy
+
+sp: Any = lazy("scipy.sparse")
 
 Arrays = dict[str, NDArray[Any]]
 
