@@ -16,7 +16,7 @@ from conftest import examples
 from zofw.core import Batch, Query, Tile
 from zofw.problems.abilities import Sums, abilities
 from zofw.problems.evaluate import Part
-from zofw.run.answering.open_answer import OpenAnswer
+from zofw.run.answering.pipeline import OpenAnswer
 from zofw.run.files import journal
 
 DAMAGE = st.lists(

@@ -26,8 +26,7 @@ from zofw.problems import BlackBox, LeastSquares, Logistic, evaluate
 from zofw.problems.abilities import abilities
 from zofw.problems.evaluate import Part
 from zofw.run.answering import pipeline
-from zofw.run.answering.open_answer import OpenAnswer
-from zofw.run.answering.pipeline import Here
+from zofw.run.answering.pipeline import Here, OpenAnswer
 from zofw.run.session.inside import Tangent
 from zofw.run.workers import tasks
 from zofw.run.workers.tasks import Sender, WorkerTask, fresh
@@ -369,7 +368,7 @@ from zofw.core import Batch, Query
 from zofw.problems import LeastSquares, evaluate
 from zofw.run.workers.workers import FuturePool, Workers
 from zofw.problems.abilities import abilities
-from zofw.run.answering.open_answer import OpenAnswer
+from zofw.run.answering.pipeline import OpenAnswer
 if __name__ == "__main__":
     rng = np.random.default_rng(0)
     f, query = LeastSquares(rng.standard_normal((10, 100_000)), rng.standard_normal(10)), Query(rng.standard_normal((8, 100_000)), Batch(10))

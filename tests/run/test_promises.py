@@ -139,7 +139,7 @@ def test_policy_covers_diagnosis_too():
 @pytest.mark.parametrize("way", ["plain", "checkpoint", "timeout", "executor", "on_error", "session", "desk"])
 def test_a_radius_below_rounding_is_warned_of_on_every_way(way, tmp_path):
     one = BlackBox(lambda x: 1.0 + float(x @ x), dim=3)
-    settings = {"method": zofw.ZSFWDVR(batch_size=1, directions=2, radius=1e-13), "budget": 60, "rng": 0}
+    settings = {"method": zofw.ZSFWDVR(batch_size=1, directions=2, radius=1e-15), "budget": 60, "rng": 0}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if way in ("session", "desk"):

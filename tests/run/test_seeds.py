@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from zofw.run.session.seeds import AHEAD, Stream
+from zofw.run.session.iteration import AHEAD, Stream
 
 WIDE = tuple(int(word) for word in np.random.default_rng(0).integers(1 << 32, size=9))
 

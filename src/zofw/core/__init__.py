@@ -7,10 +7,36 @@ Dictionary used everywhere: x iterate, s vertex, g gradient estimate, U directio
 rho averaging, p refresh probability, n components, d dimension, b directions, S batch, t iteration.
 """
 
-from zofw.core.directions import Array, Directions, Indices, Law, Operator, Transposed, of_length
-from zofw.core.protocols import Algorithm, Ending, FirstOrder, Info, Problem, State, Step, frank_wolfe_info
-from zofw.core.query import Answer, Batch, EvaluationError, Purpose, Query, Stencil, Tile, blocks
-from zofw.core.task import ConvexSet, FirstOrderTask, OutOfBudget, Projecting, Task, gap
+from zofw.core.protocols import Algorithm, FirstOrder, Problem, Step
+from zofw.core.query import (
+    Answer,
+    Array,
+    Batch,
+    Directions,
+    EvaluationError,
+    Indices,
+    Law,
+    Operator,
+    Purpose,
+    Query,
+    Stencil,
+    Tile,
+    Transposed,
+    blocks,
+    of_length,
+)
+from zofw.core.task import (
+    ConvexSet,
+    Ending,
+    FirstOrderTask,
+    Info,
+    OutOfBudget,
+    Projecting,
+    State,
+    Task,
+    frank_wolfe_info,
+    gap,
+)
 
 __all__ = [
     "Algorithm",

@@ -13,7 +13,7 @@ from zofw.desk.request import Request
 from zofw.differences import LARGEST, STEEPEST
 from zofw.problems.abilities import Sums, abilities
 from zofw.problems.evaluate import Part, cells
-from zofw.run.answering.open_answer import OpenAnswer
+from zofw.run.answering.pipeline import OpenAnswer
 
 TOGETHER = 1 << 20  # coordinates of points unfolded at a time: 8 MB
 

@@ -61,7 +61,11 @@ def evaluate(problem: Problem, query: Query) -> Answer:
 
 def tile_sums(problem: Problem, query: Query, tile: Tile) -> Sums:
     """One tile, by the problem's own means or from dense points."""
-    able = abilities(problem)
+    return own_sums(abilities(problem), problem, query, tile)
+
+
+def own_sums(able: Abilities, problem: Problem, query: Query, tile: Tile) -> Sums:
+    """The same for a problem whose abilities are at hand."""
     own = able.parts or able.structured
     if own is None:
         tables = [_table(problem, query, tile, anchor) for anchor in range(len(query.anchors))]

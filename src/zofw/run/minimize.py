@@ -16,7 +16,7 @@ from zofw.run.answering.signals import Interrupted, Signals
 from zofw.run.files.run_files import RunFiles
 from zofw.run.given import as_problem, best_known, refuse
 from zofw.run.record.status import Status
-from zofw.run.session.seeds import entropy_of
+from zofw.run.session.iteration import entropy_of
 from zofw.run.session.session import Observer, Session
 from zofw.sets import as_set
 
@@ -255,12 +255,13 @@ def drive(pipeline: Pipeline, session: Session, progress: bool | None = None) ->
 
     signals, files = pipeline.signals, session.files
     bar = Progress(session, shown=progress)
+    watchers: list[Observer] = [bar] if bar.shown else []
 
     def watch(session: Session) -> None:
         if signals.received is not None:
             session.stop(Status.INTERRUPTED)
 
-    session.observers += [bar, watch]
+    session.observers += (watchers := [*watchers, watch])
     try:
         while (query := session.ask()) is not None:
             answer = pipeline.answer(session, query)
@@ -279,8 +280,7 @@ def drive(pipeline: Pipeline, session: Session, progress: bool | None = None) ->
             error.add_note(f"The run is saved in {files.path}; zofw.resume(path, problem) continues it.")
         raise
     finally:
-        session.observers.remove(bar)
-        session.observers.remove(watch)
+        session.observers = [one for one in session.observers if one not in watchers]
         bar.close()
     if files is not None:
         files.save(session.snapshot())

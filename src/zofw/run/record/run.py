@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -142,6 +145,89 @@ class Run:
         """Why the run stopped: the method's own sentence where it has one."""
         said = self.info.ending if self.status in (Status.CONVERGED, Status.STALLED) else None
         return self.status.sentence if said is None else said.sentence
+
+
+def ending_status(info: Info, gap_tol: float | None, method: str) -> Status | None:
+    """How an iteration ends a run by what it found, where it does; a bound above the tolerance never converges."""
+    if not isinstance(info, Info):
+        raise TypeError(
+            f"A step returns (state, Info(…)); {method} returned a {type(info).__name__} beside its state. "
+            "Give its gap as Info(gap=…), other numbers as Info(numbers={…})."
+        )
+    within = gap_tol is not None and info.bound is not None and info.bound <= gap_tol
+    if within or (gap_tol is None and info.ending is not None and info.ending.converged):
+        return Status.CONVERGED
+    if info.ending is not None:
+        return Status.STALLED
+    if gap_tol is not None and info.bound is None and info.gap is not None and info.gap <= gap_tol:
+        return Status.ESTIMATED
+    return None
+
+
+class RunView:
+    """The parts of a run that observers read."""
+
+    run: Run
+
+    @property
+    def x(self) -> Array:
+        """The current iterate, read-only."""
+        return self.run.x
+
+    @property
+    def state(self) -> State:
+        """The method's state."""
+        return self.run.state
+
+    @property
+    def algorithm(self) -> Any:
+        """The method, with its settings resolved."""
+        return self.run.method
+
+    @property
+    def nit(self) -> int:
+        """Iterations."""
+        return self.run.nit
+
+    @property
+    def nfev(self) -> int:
+        """Evaluations of single components that were paid for."""
+        return self.run.nfev
+
+    @property
+    def nlmo(self) -> int:
+        """Calls of the linear minimisation oracle."""
+        return self.run.nlmo
+
+    @property
+    def remaining(self) -> float:
+        """Queries that may still be asked."""
+        return self.run.remaining
+
+    @property
+    def status(self) -> Status:
+        """Why the run stopped, or RUNNING."""
+        return self.run.status
+
+    @property
+    def gap(self) -> float | None:
+        """The method's estimate of the Frank-Wolfe gap at x itself; None where its last one is of the point before."""
+        return self.run.gap
+
+    @property
+    def info(self) -> Info:
+        """What the last step said about itself."""
+        return self.run.info
+
+    @property
+    def ledger(self) -> Mapping[str, int]:
+        """Evaluations by purpose."""
+        return MappingProxyType(self.run.ledger)
+
+    @property
+    def trace(self) -> Trace:
+        """What the run looked like along the way."""
+        return self.run.trace
 
 
 class Unsound(TypeError):

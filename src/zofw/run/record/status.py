@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from zofw.core import Info
-
 
 class Status(IntEnum):
     """Why a run stopped. Only convergence that values certify is success."""
@@ -42,20 +40,3 @@ _SENTENCES = {
     Status.STALLED: "No further decrease can be seen, and nothing certifies that none is left.",
     Status.ESTIMATED: "The method's own estimate of the Frank-Wolfe gap, which nothing certifies, fell below gap_tol.",
 }
-
-
-def ending_status(info: Info, gap_tol: float | None, method: str) -> Status | None:
-    """How an iteration ends a run by what it found, where it does; a bound above the tolerance never converges."""
-    if not isinstance(info, Info):
-        raise TypeError(
-            f"A step returns (state, Info(…)); {method} returned a {type(info).__name__} beside its state. "
-            "Give its gap as Info(gap=…), other numbers as Info(numbers={…})."
-        )
-    within = gap_tol is not None and info.bound is not None and info.bound <= gap_tol
-    if within or (gap_tol is None and info.ending is not None and info.ending.converged):
-        return Status.CONVERGED
-    if info.ending is not None:
-        return Status.STALLED
-    if gap_tol is not None and info.bound is None and info.gap is not None and info.gap <= gap_tol:
-        return Status.ESTIMATED
-    return None

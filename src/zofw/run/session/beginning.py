@@ -13,11 +13,9 @@ from zofw.core import Array, Batch, ConvexSet, FirstOrderTask, Indices, Task
 from zofw.run.given import starting_point
 from zofw.run.record.limits import Limits, check_sizes
 from zofw.run.record.run import Run
-from zofw.run.session.known import cost_of_value
-from zofw.run.session.seeds import entropy_of
+from zofw.run.session.iteration import entropy_of
+from zofw.run.session.known import ROWS_PER_DECADE, cost_of_value
 from zofw.sets import as_set
-
-ROWS_PER_DECADE = 20  # of the trace, by default
 
 
 @dataclass(frozen=True, eq=False)

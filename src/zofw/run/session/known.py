@@ -1,25 +1,25 @@
-"""What a run knows of f: the points at which all components were evaluated, and which of them is returned."""
+"""What is known of f: the points at which all components were evaluated, which of them is returned, and the trace."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zofw.core import Answer, Array, Batch, ConvexSet, Purpose, Query
+from zofw.core import Answer, Array, Batch, ConvexSet, EvaluationError, Purpose, Query
 from zofw.run.record.run import Known, Run
 from zofw.run.record.status import Status
-from zofw.run.session.seeds import Stream
 
 if TYPE_CHECKING:
     from zofw.run.record.result import Result
 
+ROWS_PER_DECADE = 20  # of the trace, by default
 SHARE = 50  # learning f at the end takes at most this part of the budget
 GROUPS = 20  # of a sample, whose means tell the standard error
 LOOKED_AT = 4  # points of a sum's answer, the lowest first, that are tried for membership of the set; of one function all
-LAST = 0xFFFFFFFF  # the redraw whose random numbers draw that sample
 
 
 def whole(query: Query, n: int) -> bool:
@@ -32,6 +32,11 @@ def anchors(query: Query, values: Array) -> Iterator[Known]:
     if query.stencil.has_base:
         for x, value in zip(query.anchors, values[:, -1].tolist(), strict=True):
             yield Known(x, value)
+
+
+def at(x: Array, *known: Known | None) -> Known | None:
+    """What is known of f at x."""
+    return next((one for one in known if one is not None and np.array_equal(one.x, x)), None)
 
 
 def lowest(query: Query, values: Array, region: ConvexSet, best: Known | None) -> Known | None:
@@ -56,14 +61,14 @@ def cost_of_value(n: int, budget: int) -> int:
     return n if n <= most else most
 
 
-def learn(run: Run, stream: Stream) -> Generator[Query, Answer, Known]:
+def learn(run: Run, sample: Callable[[], np.random.Generator]) -> Generator[Query, Answer, Known]:
     """f at x: the mean over all components or, where that is dear, over a sample whose groups tell its error."""
     x = run.x.copy()
     size = cost_of_value(run.n, run.limits.budget or run.nfev)
     if size == run.n:
         answer = yield Query(x, Batch(run.n), purpose=Purpose.RESULT)
         return Known(x, float(answer.values[0, 0]))
-    drawn = stream.at(run.nit, LAST).choice(run.n, size, replace=False)
+    drawn = sample().choice(run.n, size, replace=False)
     groups = np.array_split(drawn, min(GROUPS, size))
     means = []
     for indices in groups:
@@ -115,3 +120,77 @@ def result_of(run: Run, value: float, error: float, paid: int = 0) -> Result:
         ndiagnosis=run.diagnosed,
         nrecomputed=run.recomputed,
     )
+
+
+class Clock:
+    """Seconds since it was made, pauses excepted, on top of what was spent before; never runs backwards."""
+
+    def __init__(self, before: float = 0.0) -> None:
+        self._before = before
+        self._start = time.monotonic()
+        self._pause: float | None = None
+        self._latest = before
+
+    def read(self) -> float:
+        now = time.monotonic() if self._pause is None else self._pause
+        self._latest = max(self._latest, self._before + now - self._start)
+        return self._latest
+
+    def at_least(self, seconds: float) -> None:
+        """Go forward to a time that was read before."""
+        self._before += max(0.0, seconds - self.read())
+
+    def paused(self) -> Clock:
+        return self
+
+    def __enter__(self) -> None:
+        self._pause = time.monotonic()
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pause is not None:
+            self._start += time.monotonic() - self._pause
+        self._pause = None
+
+
+class Diagnosis:
+    """The rows of a run's trace, with the mean where somebody computes it or it was paid for."""
+
+    def __init__(self, run: Run, objective: Callable[[Array], float] | None) -> None:
+        self.run, self.objective = run, objective
+        self.clock = Clock(run.seconds)
+
+    def value(self) -> float:
+        """Exact mean at the current iterate, neither charged nor timed; NaN where nobody can tell."""
+        run = self.run
+        if self.objective is None or run.pays:
+            return math.nan if run.here is None or run.here.error else run.here.value
+        with self.clock.paused():
+            run.diagnosed += run.n
+            try:
+                return float(self.objective(run.x))
+            except StopIteration as error:
+                raise EvaluationError(f"The objective raised StopIteration: {error}") from error
+
+    def due(self) -> bool:
+        """Whether the next of the log-spaced marks has been passed."""
+        run = self.run
+        rows = run.diagnose or (ROWS_PER_DECADE if run.pays else 0)
+        if rows <= 0:
+            return False
+        last = run.trace.rows[-1][1] if run.limits.budget is not None or run.nfev else run.trace.rows[-1][0]
+        now = run.nfev or run.nit
+        return now >= max(last, 1) * 10 ** (1 / rows) or last == 0
+
+    def record(self) -> None:
+        """One row."""
+        run = self.run
+        fun = self.value() if run.diagnose > 0 or run.pays else math.nan
+        run.trace.append(run.nit, run.nfev, run.nlmo, fun, self.clock.read(), run.info.columns())
+
+    def last_value(self) -> tuple[float, float]:
+        """f at the last iterate and its standard error; NaN where nobody knows."""
+        run = self.run
+        if run.diagnose > 0 and self.objective is not None:
+            row = run.trace.rows[-1] if run.trace.rows else None
+            return (row[3] if row and row[0] == run.nit else self.value()), 0.0
+        return (math.nan, 0.0) if run.here is None else (run.here.value, run.here.error)

@@ -57,6 +57,7 @@ class Progress:
         if sys.stderr.isatty() if shown is None else shown:  # a bar takes a lock shared with forked processes
             name = session.run.method.name
             self._bar = tqdm(total=total, unit=unit, unit_scale=True, desc=name, leave=False)
+        self.shown = self._bar is not None
         self._drawn = time.monotonic()
 
     def __call__(self, session: Session) -> None:

@@ -30,15 +30,13 @@ from zofw.core import (
 from zofw.run.files.journal import NOWHERE, Entry, Kind
 from zofw.run.files.run_files import RunFiles, write_alone
 from zofw.run.record.limits import BudgetError, Limits
-from zofw.run.record.run import FAILED, Iteration, Known, Run
-from zofw.run.record.status import Status, ending_status
-from zofw.run.record.view import RunView
+from zofw.run.record.run import FAILED, Iteration, Known, Run, RunView, ending_status
+from zofw.run.record.status import Status
 from zofw.run.session.beginning import Asked, begin
 from zofw.run.session.checks import RadiusWatch, check_answer
-from zofw.run.session.diagnosis import Diagnosis
 from zofw.run.session.inside import keep_inside
 from zofw.run.session.iteration import Ended, Iterations, Steps
-from zofw.run.session.known import anchors, cost_of_value, lowest, result_of, whole
+from zofw.run.session.known import Diagnosis, anchors, at, cost_of_value, lowest, result_of, whole
 from zofw.run.session.resume import Handed, resume
 
 if TYPE_CHECKING:
@@ -315,13 +313,14 @@ class Session(RunView):
         self._step = None
         if isinstance(ended, Known):
             run.here = ended
-            self._end(run.closing or Status.RUNNING)
+            if run.closing is not None:
+                self._end(run.closing)
             return
         state, info = ended
         how = ending_status(info, run.gap_tol, run.method.name)
         if not (how is not None and info.at_start):  # else x stays where the gap was found small
             run.state = state
-            run.here = next((known for known in reversed(run.seen) if np.array_equal(known.x, state.x)), None)
+            run.here = at(state.x, run.best, run.here, *run.seen)
         run.info = info
         run.nit += 1
         run.nlmo += self.task.lmos

@@ -27,8 +27,7 @@ from zofw.core import (
 )  # fmt: skip
 from zofw.extras import extra
 from zofw.problems.abilities import Sums, abilities
-from zofw.run.answering.open_answer import OpenAnswer
-from zofw.run.answering.pipeline import Here
+from zofw.run.answering.pipeline import Here, OpenAnswer
 
 T = TypeVar("T")
 

@@ -17,8 +17,7 @@ from zofw.core import Array, Problem, Tile
 from zofw.extras import extra
 from zofw.problems.abilities import Sums
 from zofw.problems.evaluate import Part
-from zofw.run.answering.open_answer import OpenAnswer
-from zofw.run.answering.pipeline import Engine, ExecutorError, Outcome, Todo
+from zofw.run.answering.pipeline import Engine, ExecutorError, OpenAnswer, Outcome, Todo
 from zofw.run.workers import tasks
 from zofw.run.workers.tasks import Found, Sender, WorkerTask
 
