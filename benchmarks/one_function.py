@@ -226,13 +226,14 @@ def main() -> None:
     parser.add_argument("--rivals", action="store_true", help="only fill the folder of the rivals")
     parser.add_argument("--only", default="", help="part of the key of the instances to run")
     parser.add_argument("--kind", default="")
+    parser.add_argument("--every", type=int, default=1, help="only every k-th instance")
     parser.add_argument("--verbose", action="store_true")
     chosen = parser.parse_args()
     todo = [
         i for i in instances(chosen.draw)
         if chosen.only in i.key and kind(i).startswith(chosen.kind)
     ]  # fmt: skip
-    todo.sort(key=lambda i: i.dim)
+    todo = sorted(todo[:: chosen.every], key=lambda i: i.dim)
     if chosen.rivals:
         for instance in todo:
             for name in RIVALS:

@@ -33,28 +33,21 @@ class System:
 
     U: Array  # (m, r)
     delta: float
-    K: Array
+    nu: float
     factors: Factors
 
     @classmethod
     def of(cls, Y: Array, x: Array, delta: float, nu: float = 0.0) -> System:
         """Points as rows."""
         U = (Y - x) / delta
-        m, r = U.shape
-        K = np.zeros((m + r + 1, m + r + 1))
-        A = 0.5 * (U @ U.T) ** 2
-        K[:m, :m] = A
-        K[np.arange(m), np.arange(m)] += nu + SMOOTHING * max(float(A.max(initial=0.0)), 1e-300)
-        K[:m, m] = K[m, :m] = 1.0
-        K[:m, m + 1 :], K[m + 1 :, :m] = U, U.T
-        return cls(U, delta, K, factorise(K))
+        return cls(U, delta, nu, factorise(_equations(U, nu)))
 
     def solve(self, right: Array) -> Array:
         """The solution, or the shortest of those that come nearest where points lie on one flat."""
         *_, singular = self.factors
         if not singular and np.isfinite(found := solve(self.factors, right)).all():
             return found
-        return np.asarray(np.linalg.lstsq(self.K, right, rcond=1e-13)[0], dtype=float)
+        return np.asarray(np.linalg.lstsq(_equations(self.U, self.nu), right, rcond=1e-13)[0], dtype=float)
 
     def fit(self, f: Array, H: Array) -> tuple[float, Array, Array]:
         """c, g and H at x, in the units of x, from values f and the Hessian before."""
@@ -78,3 +71,17 @@ class System:
         found = self.solve(right)
         H = (self.U.T * found[:m]) @ self.U / self.delta**2
         return found[m + 1 :] / self.delta, 0.5 * (H + H.T)
+
+
+def _equations(U: Array, nu: float) -> Array:
+    """The matrix above."""
+    m, r = U.shape
+    K = np.zeros((m + r + 1, m + r + 1), order="F")
+    A = K[:m, :m]
+    np.matmul(U, U.T, out=A)
+    np.multiply(A, A, out=A)
+    A *= 0.5
+    K.reshape(-1, order="F")[: m * (m + r + 2) : m + r + 2] += nu + SMOOTHING * max(float(A.max()), 1e-300)
+    K[:m, m] = K[m, :m] = 1.0
+    K[:m, m + 1 :], K[m + 1 :, :m] = U, U.T
+    return K

@@ -18,10 +18,10 @@ def nonnegative(E: Array, f: Array) -> Array:
 
 
 def factorise(K: Array) -> Factors:
-    """LU factors, and whether they are singular."""
+    """LU factors, in the place of K where it is stored by columns, and whether they are singular."""
     from scipy.linalg import lapack
 
-    factors, pivots, zero = lapack.dgetrf(K)
+    factors, pivots, zero = lapack.dgetrf(K, overwrite_a=True)
     return factors, pivots, zero > 0
 
 
