@@ -33,12 +33,15 @@ from zofw.algorithms.interpolation.state import Action, State
 from zofw.algorithms.registry import methods
 from zofw.core import Answer, Array, Ending, Info, OutOfBudget, Purpose, Query, Step, Task
 
-FIRST_SWEEPS = 40  # of the bundle
+FIRST_SWEEPS = 20  # of the bundle
 SWEEPS = 10
 LAST_SWEEPS = 3  # of a bundle that is opened because the model has ended
 SMOOTH_END = 1e-7  # of the diameter: a model that ends quietly at a larger radius has no kink
 STOCHASTIC = 1e-12  # of the value: two values at one point differ by more than rounding
-CERTAIN = 1e-6  # of the first decrease: a Frank-Wolfe gap that counts as zero
+CERTAIN = (
+    1e-6,
+    1e-7,
+)  # of the value, and of the decrease since the start: a Frank-Wolfe gap that counts as zero
 
 
 @methods.register("interpolation")
@@ -80,7 +83,7 @@ class Interpolation:
             return replace(state, t=state.t + 1), Info(numbers={"radius": state.delta, "noise": state.noise})
         if state.t == 1:
             state = yield from trust_region.design(task, frame, state)
-        elif np.isnan(state.noise) and state.rho < trust_region.FIRST_RADIUS * state.size:
+        elif np.isnan(state.noise) and state.shrunk:
             state = yield from self._repeat(task, frame, state)
         elif state.regime == "model":
             state = yield from trust_region.advance(task, frame, state)
@@ -130,7 +133,15 @@ class Interpolation:
             return replace(state, regime="bundle", stint=sweeps * (r + 1))
         near = np.arange(max(paid - r - 1, 0), paid)
         radius = max(state.bundle.step if state.bundle else 0.0, 1e-6 * state.size)
-        state = replace(state, regime="model", stint=4 * r, quiet=0, delta=radius, rho=radius, H=0 * state.H)
+        state = replace(
+            state,
+            regime="model",
+            stint=min((r + 5) * (r + 2) // 2, 12 * r),
+            quiet=0,
+            delta=radius,
+            rho=radius,
+            H=0 * state.H,
+        )
         return trust_region.fit(replace(state, chosen=np.union1d(near, [state.best])))
 
     @staticmethod
@@ -146,7 +157,7 @@ class Interpolation:
         gap = max(float(g @ (z - frame.lmo(g))), 0.0)
         bound = gap + state.size * np.sqrt(frame.rank) * (0.5 * h * curvature + rounding / h)
         ending = None
-        if bound <= CERTAIN * max(abs(value), state.won):
+        if bound <= CERTAIN[0] * abs(value) + CERTAIN[1] * state.won:
             found = f"The Frank-Wolfe gap is at most {bound:.1e}: differences at x, and the curvature of the model."
             ending = Ending(True, found)
         elif state.regime == "done":

@@ -40,6 +40,11 @@ class Frame:
             atoms = np.array([self.lmo(sign * e) for e in np.eye(self.rank) for sign in (1.0, -1.0)])
             return float(max(np.linalg.norm(atoms - a, axis=1).max() for a in atoms))
 
+    @property
+    def width(self) -> float:
+        """The mean width of the set along the axes."""
+        return float(np.mean([e @ (self.lmo(-e) - self.lmo(e)) for e in np.eye(self.rank)]))
+
     def inward(self, x: Array) -> Array:
         """Coordinates of a point, or of several (rows)."""
         return x - self.origin if self.basis is None else (x - self.origin) @ self.basis

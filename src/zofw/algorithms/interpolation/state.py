@@ -34,6 +34,7 @@ class State:
     size: float = 0.0  # the diameter of the set
     delta: float = 0.0  # the trust radius
     rho: float = 0.0  # its lower bound, which only falls
+    shrunk: bool = False  # whether ρ ever fell
     quiet: int = 0  # times in a row that the model saw no decrease that values could show
     regime: str = "model"  # or bundle, regression, certificate, done
     bundle: Bundle | None = None
@@ -54,8 +55,8 @@ class State:
 
     @property
     def won(self) -> float:
-        """The decrease since the first points."""
-        return float(self.values[: len(self.g) + 1].max()) - self.value
+        """The decrease since the start."""
+        return float(self.values[0]) - self.value
 
 
 def ask(task: Task, frame: Frame, state: State, Z: Array, purpose: Purpose = Purpose.ESTIMATE) -> Action:

@@ -14,20 +14,21 @@ from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
 from zofw.core import Array, Task
 
 FIRST_RADIUS = 0.15  # of the diameter
+OWN_START = 0.025  # of the width: whoever gives a start thinks it a good one
 LEAST_RADIUS = 1e-12
 MOST_POINTS = 250
 FAR = 20.0  # times Δ: beyond, a point leaves the model before another joins
 POOL = 3  # atoms kept for each dimension
 UNSEEN = 2e-16  # of the value: a decrease that no value shows
-WORTHLESS = 1e-15  # of what was won so far
+WORTHLESS = 1e-18  # of what was won so far
 QUIET = 3
-DROP = 10.0
 
 
 def design(task: Task, frame: Frame, state: State) -> Action:
     """A point along every direction of the hull, as many as the budget allows, and the linear model through them."""
     size = frame.size
-    delta = FIRST_RADIUS * size
+    own = not np.array_equal(state.x, task.set.initial_point(task.dim))
+    delta = OWN_START * frame.width if own else FIRST_RADIUS * size
     state = replace(state, delta=delta, rho=delta, size=size)
     edges = first_points(frame, state.z, delta)
     edges = edges[: int(min(len(edges), task.remaining // task.n))]
@@ -42,8 +43,7 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
     while state.rho > LEAST_RADIUS * state.size and state.quiet < QUIET:
         found = trust_region_step(frame, state.z, state.g, state.H, state.delta, state.atoms)
         visible = found.decrease > max(UNSEEN * abs(state.value), WORTHLESS * state.won)
-        length = float(np.linalg.norm(found.s))
-        if visible and length >= 0.5 * state.rho:
+        if visible and float(np.linalg.norm(found.s)) >= 0.5 * state.rho:
             known = asked(state, state.z + found.s)
             if known is None:
                 return (yield from _move(task, frame, state, found))
@@ -53,7 +53,7 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
         far = _farthest(state)
         if far is not None:
             return (yield from _improve(task, frame, state, far))
-        state = replace(_shrink(state, length), quiet=0 if visible else state.quiet + 1)
+        state = replace(_shrink(state), quiet=0 if visible else state.quiet + 1)
         if state.quiet == 1:
             return replace(state, regime="certificate")
     return replace(state, stint=0)
@@ -125,14 +125,15 @@ def fit(state: State) -> State:
     """The interpolant of least change around the best point."""
     Y, f = state.points[state.chosen], state.values[state.chosen]
     _, g, H = System.of(Y, state.z, state.delta).fit(f - state.value, state.H)
-    size = float(np.linalg.norm(H))
-    return replace(state, g=g, H=H, history=np.vstack([state.history, [state.delta, size]]))
+    history = state.history
+    if len(Y) > 2 * len(g):  # before, |H| grows because the model does
+        history = np.vstack([history, [state.delta, float(np.linalg.norm(H))]])
+    return replace(state, g=g, H=H, history=history)
 
 
-def _shrink(state: State, length: float = np.inf) -> State:
-    """ρ/10, or the length of a step that was too short for ρ."""
-    rho = max(min(state.rho / 10, length), state.rho / DROP)
-    return replace(state, rho=rho, delta=max(state.delta / 2, rho))
+def _shrink(state: State) -> State:
+    rho = state.rho / 10
+    return replace(state, rho=rho, delta=max(state.delta / 2, rho), shrunk=True)
 
 
 def _pool(new: Array, old: Array) -> Array:
