@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import zofw
 from benchmarks.cases import Ours, dvr
 from benchmarks.measure import quartiles, seconds
-from zofw.kernels import generator, jit
+from zofw.kernels import entries, jit
 from zofw.kernels.threads import spread
 from zofw.problems import Logistic
 
@@ -74,9 +74,9 @@ def bare_pieces():
 def bare(key, n):
     """n words of the generator, drawn and forgotten."""
     drawn, streams, total = np.empty(64, np.uint64), np.empty(64, np.uint64), np.uint64(0)
-    generator.lane_streams(key, 0, streams)
+    entries.lane_streams(key, 0, streams)
     for w in range(n // 64):
-        generator.lane_words(streams, w, drawn)
+        entries.lane_words(streams, w, drawn)
         total ^= drawn[w % 64]
     return total
 

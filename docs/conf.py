@@ -18,6 +18,7 @@ extensions = [
     "bars",
     "existing",
     "facts",
+    "kernels",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",

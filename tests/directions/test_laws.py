@@ -118,8 +118,8 @@ def test_the_transform_agrees_with_the_functions_it_replaces_to_single_precision
     word = words.words(7, np.arange(1000), 0, 5)
     upper, lower = (word >> np.uint64(32)).astype(np.uint32), word.astype(np.uint32)
     u = ((upper >> np.uint32(1)).astype(float) + 0.5) / 2**31
-    np.testing.assert_allclose(words._log(upper), np.log(u), rtol=3e-7, atol=1e-7)
-    cosine, sine = (part.astype(float) for part in words._cos_sin(lower))
+    np.testing.assert_allclose(words.log(upper), np.log(u), rtol=3e-7, atol=1e-7)
+    cosine, sine = (part.astype(float) for part in words.cos_sin(lower))
     np.testing.assert_allclose(cosine**2 + sine**2, 1.0, rtol=3e-7)
     angle = np.arctan2(sine, cosine) / (2 * np.pi) + 0.5
     assert stats.kstest(angle.ravel(), "uniform").pvalue > 1e-3
@@ -127,9 +127,9 @@ def test_the_transform_agrees_with_the_functions_it_replaces_to_single_precision
 
 def test_the_transform_holds_at_the_ends_of_its_range():
     ends = np.array([0, 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1], dtype=np.uint32)
-    logs = words._log(ends)
+    logs = words.log(ends)
     assert (logs <= 0).all() and np.sqrt(-2 * logs).max() == pytest.approx(np.sqrt(64 * np.log(2)), rel=1e-6)
-    cosine, sine = words._cos_sin(ends)
+    cosine, sine = words.cos_sin(ends)
     np.testing.assert_allclose(cosine.astype(float) ** 2 + sine.astype(float) ** 2, 1.0, rtol=3e-7)
 
 

@@ -178,7 +178,7 @@ def test_plain_code_serves_until_numba_repays_its_import(monkeypatch):
     monkeypatch.delenv("ZOFW_KERNELS", raising=False)
     monkeypatch.delitem(kernels.sys.modules, "zofw.kernels.compiled")
     monkeypatch.setattr(kernels, "_drawn", 0)
-    assert kernels.numbers("signs", kernels.PATIENCE) is plain.SOURCES["signs"]
+    assert kernels.routines(kernels.PATIENCE) is plain
     assert kernels.wanted(1)
     monkeypatch.setenv("ZOFW_KERNELS", "numpy")
     assert not kernels.wanted(1 << 40)
@@ -194,7 +194,7 @@ def test_without_numba_the_error_is_a_sentence(monkeypatch):
     monkeypatch.setattr(kernels.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(kernels, "_drawn", 1 << 40)
     monkeypatch.setenv("ZOFW_KERNELS", "auto")
-    assert kernels.numbers("normals", 1) is plain.SOURCES["normals"]
+    assert kernels.routines(1) is plain
     monkeypatch.setenv("ZOFW_KERNELS", "numba")
     with pytest.raises(ImportError, match="ZOFW_KERNELS=numpy"):
-        kernels.numbers("normals", 1)
+        kernels.routines(1)

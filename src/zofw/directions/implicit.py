@@ -47,7 +47,7 @@ class IndependentColumns:
 
     def numbers(self, entries: int) -> Numbers:
         """Who draws the next ``entries`` entries; a law of one's own gives ``zofw.kernels.plain.Entries(rule)``."""
-        return kernels.numbers(self.kind, entries)
+        return kernels.routines(entries).SOURCES[self.kind]
 
     def factors(self, drawn: Implicit) -> Array | None:
         """The factor of each column, where the law has one."""
@@ -119,7 +119,7 @@ class Implicit(Operator):
         if isinstance(Z, np.ndarray):
             return dense_product(self, Z)
         rows = Z if isinstance(Z, Rows) else Rows.of(as_csr(Z))
-        numbers = self.numbers(min(rows.nnz, self.dim))
+        numbers = self.numbers(min(rows.about, self.dim))
         return self._scaled(numbers.product(self.key, rows, self.count), 0, self.count)
 
     def _scaled(self, entries: Array, left: int, right: int) -> Array:

@@ -2,14 +2,9 @@
 
 ``plain`` is the reference: NumPy alone, every sum in a stated order. ``compiled`` does the same operations in the same
 order with numba and gives the same bits, so the choice between them is one of speed only. The environment variable
-``ZOFW_KERNELS`` makes it:
-
-========= ==============================================================================================
-auto      (default) ``plain`` until a few million entries have been drawn, then ``compiled`` where numba is
-          installed: a short run never waits for numba to be imported
-numba     ``compiled`` from the first call; an error where numba is missing
-numpy     ``plain`` always
-========= ==============================================================================================
+``ZOFW_KERNELS`` makes it: ``auto`` (default) is ``plain`` until a few million entries have been drawn, then ``compiled`` where
+numba is installed, so that a short run never waits for numba to be imported; ``numba`` is ``compiled`` from the first call, and
+an error where numba is missing; ``numpy`` is ``plain`` always. :mod:`zofw.kernels.table` says which kernel answers what.
 
 ``ZOFW_THREADS`` sets the number of threads (:mod:`zofw.kernels.threads`); no result depends on it.
 """
@@ -26,18 +21,19 @@ import sys
 import time
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from typing import Protocol, cast
 
 import numpy as np
 
-from zofw.core import Indices
+from zofw.core import Array, Indices
 from zofw.kernels import plain
+from zofw.kernels.rows import Rows, Shift, Source, Steps
 
-__all__ = ["CHOICES", "integers", "load", "numbers", "plain", "prepare"]
+__all__ = ["CHOICES", "Routines", "integers", "plain", "prepare", "routines"]
 
+COMPILED = "zofw.kernels.compiled"
 CHOICES = ("auto", "numba", "numpy")
 PATIENCE = 1 << 22  # entries drawn by plain code before numba is worth its half second of import
-
 logger = logging.getLogger(__name__)
 _drawn = 0
 
@@ -51,30 +47,47 @@ def choice() -> str:
     return asked
 
 
-def load(name: str) -> ModuleType:
-    """The compiled module ``zofw.kernels.<name>``; the first call on a machine compiles it and says so."""
-    path = f"zofw.kernels.{name}"
-    if path in sys.modules:
-        return sys.modules[path]
+class Routines(Protocol):
+    """What plain and compiled code both offer; :mod:`zofw.kernels.plain` says what each does."""
+
+    SOURCES: dict[str, plain.Numbers]
+
+    def integers(self, rng: np.random.Generator, n: int, size: int) -> Indices: ...
+    def values(self, loss: str, t: Array) -> Array: ...
+    def total(self, loss: str, t: Array) -> float: ...
+    def margins(self, rows: Rows, points: Array) -> Array: ...
+    def stencil_sums(self, loss: str, t: Array, along: Array, steps: Steps) -> Array: ...
+    def answer(
+        self, kernel: str, loss: str, rows: Rows, shift: Shift, points: Array, U: Source, steps: Steps
+    ) -> Array: ...
+    def coordinate_sums(
+        self, loss: str, rows: Rows, place: Indices | None, width: int, t: Array, steps: Steps
+    ) -> Array: ...
+
+
+def routines(entries: int) -> Routines:
+    """Who does the next piece of work, of that many entries: plain or compiled code, with the same bits."""
+    return load() if wanted(entries) else plain
+
+
+def load() -> Routines:
+    """Compiled code; the first call on a machine compiles it and says so."""
+    if COMPILED in sys.modules:
+        return cast(Routines, sys.modules[COMPILED])
     if importlib.util.find_spec("numba") is None:
-        raise ImportError(
-            "ZOFW_KERNELS=numba needs numba, which is not installed. Install it, or set ZOFW_KERNELS=numpy."
-        )
-    if compiled_before():
-        logger.info("Loading compiled kernels (%s).", name)
-    else:
+        raise ImportError("ZOFW_KERNELS=numba needs numba. Install it, or set ZOFW_KERNELS=numpy.")
+    if not compiled_before():
         logger.warning("Compiling zofw's kernels, once on this machine: this takes about a minute.")
     begin = time.perf_counter()
-    module = importlib.import_module(path)
-    logger.info("Kernels %s ready after %.1f s.", name, time.perf_counter() - begin)
-    return module
+    compiled = importlib.import_module(COMPILED)
+    logger.info("Kernels ready after %.1f s.", time.perf_counter() - begin)
+    return cast(Routines, compiled)
 
 
 def prepare() -> None:
-    """Load every compiled module now, where numba is installed and wanted, so that no timed run waits for it."""
+    """Load compiled code now, where numba is installed and wanted, so that no timed run waits for it."""
     if choice() != "numpy" and importlib.util.find_spec("numba") is not None:
-        for name in ("compiled", "compiled_losses", "compiled_stencils", "fused", "indices"):
-            load(name)
+        load()
 
 
 def compiled_before() -> bool:
@@ -109,21 +122,12 @@ def wanted(entries: int) -> bool:
     """Whether compiled code should do the next piece of work, of that many entries."""
     global _drawn
     asked = choice()
-    if asked != "auto" or "zofw.kernels.compiled" in sys.modules:
+    if asked != "auto" or COMPILED in sys.modules:
         return asked != "numpy"
     _drawn += entries
     return _drawn > PATIENCE and importlib.util.find_spec("numba") is not None
 
 
-def numbers(name: str, entries: int) -> plain.Numbers:
-    """Who draws the next ``entries`` entries of the law called ``name``: plain or compiled code, with the same bits."""
-    sources: dict[str, plain.Numbers] = (load("compiled") if wanted(entries) else plain).SOURCES
-    return sources[name]
-
-
 def integers(rng: np.random.Generator, n: int, size: int) -> Indices:
     """``size`` numbers below n from a generator: by itself or by compiled code, with the same bits."""
-    if 1 < n < 1 << 32 and wanted(size):
-        drawn: Indices = load("indices").integers(rng, n, size)
-        return drawn
-    return rng.integers(n, size=size, dtype=np.int64)
+    return routines(size).integers(rng, n, size)

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Signature, signature
 from typing import Any, TypeVar
 
 import numba
 from llvmlite import ir
 from numba.core import types
+from numba.core.types import boolean, float64, int64, uint64
 from numba.extending import intrinsic
+from numba.types import NamedTuple
 
-from zofw.kernels import forget_stale
+from zofw.kernels import forget_stale, rows
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
 forget_stale()
 
-REALS = types.Array(types.float64, 1, "C", readonly=True)
-LONGS = types.Array(types.int64, 1, "C", readonly=True)
+REALS = types.Array(float64, 1, "C", readonly=True)
+LONGS = types.Array(int64, 1, "C", readonly=True)
 INTS = types.Array(types.int32, 1, "C", readonly=True)
-TABLE = types.Array(types.float64, 2, "C", readonly=True)
-OUT = types.Array(types.float64, 1, "C")
-OUT_TABLE = types.Array(types.float64, 2, "C")
-OUT_LONGS = types.Array(types.int64, 1, "C")
+TABLE = types.Array(float64, 2, "C", readonly=True)
+OUT = types.Array(float64, 1, "C")
+OUT_TABLE = types.Array(float64, 2, "C")
+OUT_LONGS = types.Array(int64, 1, "C")
+GROUPS = types.Array(float64, 3, "C")
+SHIFT = NamedTuple([REALS, float64], rows.Shift)
+STEPS = NamedTuple([float64, int64, boolean], rows.Steps)
+SOURCE = NamedTuple([int64, uint64, int64], rows.Source)
+ROWS = {
+    index: NamedTuple([REALS, index, index, LONGS, int64, int64, int64], rows.Rows) for index in (INTS, LONGS)
+}
 
 
 def kernel(*signatures: Any) -> Callable[[F], F]:
@@ -36,41 +44,51 @@ def kernel(*signatures: Any) -> Callable[[F], F]:
     return compiled
 
 
+def over_rows(result: Any, *others: Any) -> Callable[[Callable[..., Any]], Callable[[rows.Rows], Any]]:
+    """Compile a kernel whose first argument is rows, for both widths of their indices; ``made(rows)`` is the one for these.
+
+    It is called past numba's dispatcher, which takes structures apart in Python and refuses arrays that are read-only.
+    """
+
+    def compiled(function: Callable[..., Any]) -> Callable[[rows.Rows], Any]:
+        forms = [result(ROWS[index], *others) for index in (INTS, LONGS)]
+        made: Any = kernel(*forms)(function)
+        short, long = (made.overloads[form.args].entry_point for form in forms)
+        return lambda rows: short if rows.indices.itemsize == 4 else long
+
+    return compiled
+
+
 def device(function: F) -> F:
     """A piece of other kernels."""
     made: F = numba.njit(error_model="numpy")(function)
     return made
 
 
-def _bitcast(source: Any, target: Any) -> Any:
-    """The same bits under another type of the same width."""
+def emitting(form: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """An intrinsic whose signature ``form`` makes of its arguments' types, and whose code the function emits."""
 
-    def typing(context: Any, value: Any) -> Any:
-        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.bitcast(arguments[0], context.get_value_type(target))
+    def made(emit: Callable[..., Any]) -> Any:
+        def typing(context: Any, *kinds: Any) -> Any:
+            def code(context: Any, builder: Any, made: Any, values: Any) -> Any:
+                return emit(context, builder, made.args, *values)
 
-        return target(source), emit
+            return form(*kinds), code
 
-    return intrinsic(typing)
+        context, names = signature(emit).parameters["context"], signature(form).parameters.values()
+        vars(typing)["__signature__"] = Signature([context, *names])  # numba goes by names
+        return intrinsic(typing)
+
+    return made
 
 
-def _fetch(typing: Any, array: Any, place: Any) -> Any:
+@emitting(lambda array, place: types.void(array, uint64))
+def fetch(context: Any, builder: Any, kinds: Any, array: Any, place: Any) -> Any:
     """Have a place of a contiguous array brought near, without waiting for it."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(array)(context, builder, arguments[0]).data
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        form = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", fnty=form)
-        here = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        builder.call(prefetch, [here, *(ir.Constant(number, value) for value in (0, 3, 1))])
-        return context.get_dummy_value()
-
-    return types.void(array, types.uint64), emit
-
-
-fetch: Callable[[Any, Any], None] = intrinsic(_fetch)
-as_float: Callable[[Any], float] = _bitcast(types.uint64, types.float64)
-as_bits: Callable[[Any], Any] = _bitcast(types.float64, types.uint64)
-as_float32: Callable[[Any], Any] = _bitcast(types.uint32, types.float32)
-as_bits32: Callable[[Any], Any] = _bitcast(types.float32, types.uint32)
+    data = context.make_array(kinds[0])(context, builder, array).data
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    form = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+    prefetch = builder.module.declare_intrinsic("llvm.prefetch", fnty=form)
+    here = builder.bitcast(builder.gep(data, [place]), byte)
+    builder.call(prefetch, [here, *(ir.Constant(number, value) for value in (0, 3, 1))])
+    return context.get_dummy_value()

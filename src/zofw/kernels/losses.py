@@ -1,22 +1,21 @@
-"""Losses of margins, elementwise: polynomials in operations that IEEE 754 rounds exactly.
+"""Losses of margins and their Taylor series: polynomials in operations that IEEE 754 rounds exactly.
 
 Each formula is one function that NumPy applies to arrays and numba to numbers, with the same bits either way. Both losses
 are built on e^{−a} = 2^{−k}(1 + r·P(r)) with k = ⌊a·log₂e⌉, r = k·ln 2 − a and |r| ≤ ½ ln 2. Polynomials interpolate at
 Chebyshev points and are summed in pairs (Estrin), which shortens the chain of operations that wait for each other.
+
+Along b directions the margins t ± δ_j lie close to t, δ = μ aᵀu. Where |δ| is within the reach of a loss, the polynomial of
+degree six at t has a remainder below half a unit in the last place, so that it is the loss to rounding at an eighth of the
+price. Margins beyond the reach take the formula itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from zofw import kernels
-from zofw.core import Array, blocks
-
-PLAIN_CHUNK = 1 << 12  # numbers that NumPy carries through a formula at a time: 32 kB each
-COMPILED_CHUNK = 1 << 10  # numbers that stay in the nearest cache from pass to pass
 LARGEST = 708.0  # e^{−a} is a normal number up to here; beyond, its value there (3e-308) stands for it
 LOG2E = 1.4426950408889634
 LN2 = 0.6931471805599453
@@ -102,46 +101,77 @@ def welsch_formula(t: Any) -> Any:
     return (1.0 - power) - power * rest
 
 
-def logistic_passes(t: Array, a: Array, b: Array) -> None:
-    """log(1 + e^{−t}) over t, in passes short enough for a processor to have many numbers in flight; a and b are spare."""
-    for i in range(t.size):
-        a[i], b[i] = reduced(np.abs(t[i]))
-    for i in range(t.size):
-        b[i] = exp_rest(b[i])
-    for i in range(t.size):
-        a[i], b[i] = quotient(a[i] + a[i] * b[i])
-    for i in range(t.size):
-        t[i] = softplus(t[i], a[i], b[i])
+LOGISTIC_REACH = 2.0**-6  # |φ⁗‴δ⁷/7!| ≤ δ⁷φ/7! < 2⁻⁵³φ
+WELSCH_REACH = 2.0**-8  # |φ⁗‴|/7! ≤ 0.23
+WELSCH_FAR = 26.0  # margins whose e^{−t²} is 0 to rounding many times over
 
 
-def logistic_loop(t: Array) -> None:
-    """log(1 + e^{−t}) over t."""
-    a, b = np.empty(COMPILED_CHUNK), np.empty(COMPILED_CHUNK)
-    for start in range(0, t.size, COMPILED_CHUNK):
-        logistic_passes(t[start : start + COMPILED_CHUNK], a, b)
+def logistic_slopes(t: Any, e: Any) -> Any:
+    """σ = 1/(1 + eᵗ), s = 1 − 2σ and w = σ(1 − σ), from e = e^{−|t|}."""
+    e = np.float64(np.abs(t) <= LARGEST) * e
+    inverse = 1.0 / (1.0 + e)
+    right = np.float64(t >= 0.0)
+    sigma = (right * e + (1.0 - right)) * inverse
+    s = (2.0 * right - 1.0) * ((1.0 - e) * inverse)
+    return sigma, s, e * inverse * inverse
 
 
-def welsch_loop(t: Array) -> None:
-    """1 − e^{−t²} over t."""
-    for i in range(t.size):
-        t[i] = welsch_formula(t[i])
+def logistic_higher(s: Any, w: Any) -> Any:
+    """The second to the sixth coefficient: w′ = −ws and s′ = 2w."""
+    ws = w * s
+    return (
+        w * (1 / 2),
+        ws * (-1 / 6),
+        w * (1.0 - 6.0 * w) * (1 / 24),
+        ws * (1.0 - 12.0 * w) * (-1 / 120),
+        w * (1.0 - 30.0 * w + 120.0 * (w * w)) * (1 / 720),
+    )
 
 
-def logistic(t: Array) -> Array:
-    """log(1 + e^{−t}), written over a contiguous t."""
-    return _apply("logistic", logistic_formula, t)
+def logistic_series(t: Any) -> Any:
+    """The coefficients of log(1 + e^{−(t+δ)})."""
+    sigma, s, w = logistic_slopes(t, exp_minus(np.abs(t)))
+    c2, c3, c4, c5, c6 = logistic_higher(s, w)
+    return logistic_formula(t), -sigma, c2, c3, c4, c5, c6
 
 
-def welsch(t: Array) -> Array:
-    """1 − e^{−t²}, written over a contiguous t."""
-    return _apply("welsch", welsch_formula, t)
+def welsch_series(t: Any) -> Any:
+    """The coefficients of 1 − e^{−(t+δ)²}: −(−1)ᵏ H_k(t) e^{−t²}/k! with Hermite's polynomials."""
+    power, rest = exp_parts(t * t)
+    g = power + power * rest
+    double = 2.0 * t
+    h2 = double * double - 2.0
+    h3 = double * h2 - 4.0 * double
+    h4 = double * h3 - 6.0 * h2
+    h5 = double * h4 - 8.0 * h3
+    h6 = double * h5 - 10.0 * h4
+    return (
+        welsch_formula(t),
+        g * double,
+        g * h2 * (-1 / 2),
+        g * h3 * (1 / 6),
+        g * h4 * (-1 / 24),
+        g * h5 * (1 / 120),
+        g * h6 * (-1 / 720),
+    )
 
 
-def _apply(name: str, formula: Callable[[Any], Any], t: Array) -> Array:
-    flat = t.reshape(-1)
-    if kernels.wanted(t.size):
-        getattr(kernels.load("compiled_losses"), name)(flat)
-    else:
-        for start, stop in blocks(flat.size, PLAIN_CHUNK):
-            flat[start:stop] = formula(flat[start:stop])
-    return t
+def half_square(t: Any) -> Any:
+    """½t²."""
+    return 0.5 * (t * t)
+
+
+class Loss(NamedTuple):
+    """φ, and where its Taylor polynomial may stand for it: steps up to ``reach`` from margins up to ``far``."""
+
+    phi: Callable[[Any], Any]
+    series: Callable[[Any], Any] | None
+    reach: float
+    far: float
+
+
+LOSSES = {
+    "logistic": Loss(logistic_formula, logistic_series, LOGISTIC_REACH, np.inf),
+    "welsch": Loss(welsch_formula, welsch_series, WELSCH_REACH, WELSCH_FAR),
+    "half square": Loss(half_square, None, -1.0, -1.0),
+}

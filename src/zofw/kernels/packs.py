@@ -13,7 +13,13 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 from numba.core.datamodel import models
-from numba.extending import intrinsic, overload, register_model
+from numba.core.types import float64, uint64
+from numba.extending import overload, register_model
+
+from zofw.kernels.jit import emitting
+
+QUAD = 4
+SIGN_BITS = 32
 
 
 class Pack(types.Type):
@@ -43,7 +49,7 @@ def _repeat(builder: Any, number: Any, size: int) -> Any:
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, place: Any, size: int) -> Any:
-    if kind.dtype != types.float64 or kind.layout != "C":
+    if kind.dtype != float64 or kind.layout != "C":
         raise TypeError(f"Packs are read from and written to contiguous arrays of doubles; this is {kind}.")
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [place]), _vector(size).as_pointer())
@@ -51,49 +57,33 @@ def _place(context: Any, builder: Any, kind: Any, array: Any, place: Any, size: 
 
 def of_size(size: int) -> tuple[Callable[[Any, Any], Any], Callable[[float], Any]]:
     """``at(array, place)`` reads array.flat[place : place + size] of a contiguous array, ``each(number)`` repeats a number."""
-    pack = Pack(size)
 
-    def at(typing: Any, array: Any, place: Any) -> Any:
-        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.load(_place(context, builder, array, arguments[0], arguments[1], size), align=8)
+    @emitting(lambda array, place: Pack(size)(array, uint64))
+    def at(context: Any, builder: Any, kinds: Any, array: Any, place: Any) -> Any:
+        return builder.load(_place(context, builder, kinds[0], array, place, size), align=8)
 
-        return pack(array, types.uint64), emit
+    @emitting(lambda number: Pack(size)(float64))
+    def each(context: Any, builder: Any, kinds: Any, number: Any) -> Any:
+        return _repeat(builder, number, size)
 
-    def each(typing: Any, number: Any) -> Any:
-        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return _repeat(builder, arguments[0], size)
-
-        return pack(types.float64), emit
-
-    return intrinsic(at), intrinsic(each)
+    return at, each
 
 
-def _put(typing: Any, array: Any, place: Any, pack: Any) -> Any:
+@emitting(lambda array, place, pack: types.void(array, uint64, pack))
+def put(context: Any, builder: Any, kinds: Any, array: Any, place: Any, pack: Any) -> Any:
     """array.flat[place : place + size] = pack."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        where = _place(context, builder, array, arguments[0], arguments[1], pack.size)
-        builder.store(arguments[2], where, align=8)
-        return context.get_dummy_value()
-
-    return types.void(array, types.uint64, pack), emit
+    builder.store(pack, _place(context, builder, kinds[0], array, place, kinds[2].size), align=8)
+    return context.get_dummy_value()
 
 
-def _any_beyond(typing: Any, pack: Any, reach: Any) -> Any:
+@emitting(lambda pack, reach: types.boolean(pack, float64))
+def any_beyond(context: Any, builder: Any, kinds: Any, pack: Any, reach: Any) -> Any:
     """Whether a number of the pack exceeds ``reach`` in modulus; NaN does not."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        numbers, reach = arguments
-        above = builder.fcmp_ordered(">", numbers, _repeat(builder, reach, pack.size))
-        below = builder.fcmp_ordered("<", numbers, _repeat(builder, builder.fneg(reach), pack.size))
-        bits = builder.bitcast(builder.or_(above, below), ir.IntType(pack.size))
-        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
-
-    return types.boolean(pack, types.float64), emit
-
-
-QUAD = 4
-SIGN_BITS = 32
+    size = kinds[0].size
+    above = builder.fcmp_ordered(">", pack, _repeat(builder, reach, size))
+    below = builder.fcmp_ordered("<", pack, _repeat(builder, builder.fneg(reach), size))
+    bits = builder.bitcast(builder.or_(above, below), ir.IntType(size))
+    return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
 
 
 def _table_of_signs(builder: Any) -> Any:
@@ -108,56 +98,37 @@ def _table_of_signs(builder: Any) -> Any:
     return builder.module.globals[name]
 
 
-def _signs(size: int) -> Callable[[Any], Any]:
-    """±1 for each of the lower ``size`` bits of a word, +1 where it is set, as a pack."""
-
-    def signs(typing: Any, bits: Any) -> Any:
-        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            (word,), table, parts = arguments, _table_of_signs(builder), []
-            for shift in range(0, size, QUAD):
-                value = builder.and_(builder.lshr(word, word.type(shift)), word.type((1 << QUAD) - 1))
-                parts.append(builder.load(builder.gep(table, [word.type(0), value]), align=32))
-            while len(parts) > 1:  # neighbours become one
-                both = 2 * parts[0].type.count
-                order = ir.Constant(_vector(both, ir.IntType(32)), list(range(both)))
-                pairs = zip(parts[::2], parts[1::2], strict=True)
-                parts = [builder.shuffle_vector(left, right, order) for left, right in pairs]
-            return parts[0]
-
-        return Pack(size)(types.uint64), emit
-
-    made: Callable[[Any], Any] = intrinsic(signs)
-    return made
+@emitting(lambda word: Pack(SIGN_BITS)(uint64))
+def half_word_signs(context: Any, builder: Any, kinds: Any, word: Any) -> Any:
+    """±1 for each of the lower 32 bits of a word, +1 where it is set, as a pack."""
+    table, parts = _table_of_signs(builder), []
+    for shift in range(0, SIGN_BITS, QUAD):
+        value = builder.and_(builder.lshr(word, word.type(shift)), word.type((1 << QUAD) - 1))
+        parts.append(builder.load(builder.gep(table, [word.type(0), value]), align=32))
+    while len(parts) > 1:  # neighbours become one
+        both = 2 * parts[0].type.count
+        order = ir.Constant(_vector(both, ir.IntType(32)), list(range(both)))
+        parts = [builder.shuffle_vector(*two, order) for two in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
 
 
-four_signs, half_word_signs = _signs(QUAD), _signs(SIGN_BITS)
 four_at, _ = of_size(QUAD)
-put: Callable[[Any, Any, Any], None] = intrinsic(_put)
-any_beyond: Callable[[Any, float], bool] = intrinsic(_any_beyond)
 
 
-def _operation(sign: Callable[[Any, Any], Any], name: str) -> None:
+def _operation(sign: Callable[[Any, Any], Any], instruction: Callable[[Any, Any, Any], Any]) -> None:
     """Let a sign work between packs, or between a number and a pack."""
 
-    def of_each(typing: Any, left: Any, right: Any) -> Any:
-        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            first, second = arguments
-            first = first if isinstance(left, Pack) else _repeat(builder, first, right.size)
-            return getattr(builder, name)(first, second)
-
-        return right(left if isinstance(left, Pack) else types.float64, right), emit
-
-    each = intrinsic(of_each)
+    @emitting(lambda left, right: right(left if isinstance(left, Pack) else float64, right))
+    def of_each(context: Any, builder: Any, kinds: Any, left: Any, right: Any) -> Any:
+        first = left if isinstance(kinds[0], Pack) else _repeat(builder, left, kinds[1].size)
+        return instruction(builder, first, right)
 
     def operation(left: Any, right: Any) -> Any:
-        def applied(left: Any, right: Any) -> Any:
-            return each(left, right)
+        return (lambda left, right: of_each(left, right)) if isinstance(right, Pack) else None
 
-        return applied if isinstance(right, Pack) else None
-
-    overload(sign)(operation)
+    overload(sign, strict=False)(operation)
 
 
-_operation(operator.add, "fadd")
-_operation(operator.sub, "fsub")
-_operation(operator.mul, "fmul")
+_operation(operator.add, ir.IRBuilder.fadd)
+_operation(operator.sub, ir.IRBuilder.fsub)
+_operation(operator.mul, ir.IRBuilder.fmul)

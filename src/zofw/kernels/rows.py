@@ -1,10 +1,8 @@
-"""Rows of a CSR matrix, picked without a copy."""
+"""The structures that kernels take for their arguments; numba knows them as Python does."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,46 +12,92 @@ from zofw.extras import lazy
 
 sp: Any = lazy("scipy.sparse")
 
+EVERY_ROW = np.empty(0, dtype=np.int64)
+NO_OFFSETS = np.empty(0)
+KINDS = ("signs", "normals")
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Row s has the entries data[starts[s]:ends[s]] in the columns indices[starts[s]:ends[s]]."""
+
+class Rows(NamedTuple):
+    """Positions first, …, last − 1 of a list of rows of a CSR matrix, without a copy; an empty list is every row in order."""
 
     data: Array
     indices: NDArray[Any]
-    starts: NDArray[Any]
-    ends: NDArray[Any]
-    shape: tuple[int, int]
+    indptr: NDArray[Any]
+    picked: Indices
+    first: int
+    last: int
+    dim: int
 
     @classmethod
-    def of(cls, matrix: sp.csr_array, picked: Indices | slice = slice(None)) -> Rows:
-        """The picked rows of a CSR matrix of doubles, in that order; all by default."""
-        starts, ends = matrix.indptr[:-1][picked], matrix.indptr[1:][picked]
-        return cls(matrix.data, matrix.indices, starts, ends, (len(starts), matrix.shape[1]))
+    def of(
+        cls, matrix: sp.csr_array, picked: Indices | None = None, first: int = 0, last: int | None = None
+    ) -> Rows:
+        """Rows of a CSR matrix of doubles; of all of them by default."""
+        listed = EVERY_ROW if picked is None else picked
+        if last is None:
+            last = matrix.shape[0] if picked is None else len(picked)
+        return cls(matrix.data, matrix.indices, matrix.indptr, listed, first, last, matrix.shape[1])
 
-    def part(self, top: int, bottom: int) -> Rows:
-        """Rows top, …, bottom − 1 of these."""
-        shape = (bottom - top, self.shape[1])
-        return Rows(self.data, self.indices, self.starts[top:bottom], self.ends[top:bottom], shape)
+    @property
+    def size(self) -> int:
+        """How many rows these are."""
+        return self.last - self.first
 
-    @cached_property
-    def nnz(self) -> int:
-        """The number of entries."""
-        return int(np.add.reduce(self.ends) - np.add.reduce(self.starts))
+    @property
+    def about(self) -> int:
+        """How many entries, if these rows are like the others."""
+        return len(self.data) * self.size // max(1, len(self.indptr) - 1)
 
-    def columns(self) -> NDArray[Any]:
-        """The columns of the entries, row after row."""
-        return np.asarray(self.indices[self._places(self._pointers())])
+    def touched(self) -> tuple[Indices, Indices]:
+        """The columns that have entries, increasing, and the place of each column among them."""
+        seen, whole = np.zeros(self.dim, dtype=bool), slice(self.indptr[self.first], self.indptr[self.last])
+        seen[self.indices[self._places()[0] if self.picked.size else whole]] = True
+        return np.flatnonzero(seen), np.cumsum(seen) - 1
 
     def csr(self) -> sp.csr_array:
         """The same rows as a matrix of their own."""
-        pointers = self._pointers()
-        place = self._places(pointers)
-        return sp.csr_array((self.data[place], self.indices[place], pointers), shape=self.shape)
+        place, pointers = self._places()
+        return sp.csr_array((self.data[place], self.indices[place], pointers), shape=(self.size, self.dim))
 
-    def _pointers(self) -> NDArray[Any]:
-        return np.concatenate([[0], np.cumsum(self.ends - self.starts)]).astype(self.starts.dtype)
+    def numbers(self) -> Indices | slice:
+        """What these rows are called in the matrix."""
+        listed = slice(self.first, self.last)
+        return self.picked[listed] if self.picked.size else listed
 
-    def _places(self, pointers: NDArray[Any]) -> NDArray[Any]:
-        """Where the entries lie in the matrix they come from."""
-        return np.asarray(np.arange(pointers[-1]) + np.repeat(self.starts - pointers[:-1], np.diff(pointers)))
+    def _places(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Where the entries lie in the matrix they come from, and where each row begins among them."""
+        index = self.numbers()
+        starts, ends = self.indptr[:-1][index], self.indptr[1:][index]
+        pointers = np.concatenate([[0], np.cumsum(ends - starts)]).astype(self.indptr.dtype)
+        return np.arange(pointers[-1]) + np.repeat(starts - pointers[:-1], np.diff(pointers)), pointers
+
+
+class Shift(NamedTuple):
+    """c and the unit of the margins t_i = (a_iᵀx − c_i)/unit; c is empty for zeros."""
+
+    offsets: Array = NO_OFFSETS
+    unit: float = 1.0
+
+    def of(self, t: Array, rows: Rows) -> Array:
+        """(t − c)/unit for margins of these rows."""
+        return (t - self.offsets[rows.numbers()] if self.offsets.size else t) / self.unit
+
+
+class Steps(NamedTuple):
+    """The radius in units of t, one side or both, and whether φ(t_i) is wanted too."""
+
+    mu: float
+    sides: int
+    base: bool
+
+    def width(self, count: int) -> int:
+        """Values of an anchor along so many directions."""
+        return self.sides * count + self.base
+
+
+class Source(NamedTuple):
+    """The entries of implicit directions: their place among the KINDS, their key, and how many columns."""
+
+    kind: int
+    key: int
+    columns: int

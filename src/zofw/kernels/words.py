@@ -19,6 +19,7 @@ G. E. P. Box, M. E. Muller, A note on the generation of random normal deviates, 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,26 +27,25 @@ from numpy.typing import NDArray
 from zofw.core import Array, Indices
 
 Words = NDArray[np.uint64]
-Halves = NDArray[np.uint32]
-Singles = NDArray[np.float32]
 
 GOLDEN = 0x9E3779B97F4A7C15
 MIX_1 = 0xBF58476D1CE4E5B9
 MIX_2 = 0x94D049BB133111EB
 WORD_BITS = 64
 
-F32 = np.float32
+F32, U32 = np.float32, np.uint32
 # ln m = 2s(1 + s²/3 + s⁴/5 + …), s = (m − 1)/(m + 1), |s| ≤ 0.1716 for m in [1/√2, √2]
 LOG_SERIES = tuple(F32(2.0 / (2 * k + 1)) for k in range(5))
 SIN_SERIES = tuple(F32((-1) ** k / math.factorial(2 * k + 1)) for k in range(5))
 COS_SERIES = tuple(F32((-1) ** k / math.factorial(2 * k)) for k in range(6))
 LN2, SQRT2 = F32(math.log(2.0)), F32(math.sqrt(2.0))
 EIGHTH_TURN = F32(math.pi / 4 * 2.0**-29)  # π/4 over the 2²⁹ steps within an octant
-HALF, ONE, TWO, BIAS, STEP = F32(0.5), F32(1.0), F32(2.0), F32(127.0), F32(2.0**-31)
+ZERO, HALF, ONE, TWO = F32(0.0), F32(0.5), F32(1.0), F32(2.0)
+BIAS, STEP = F32(127.0), F32(2.0**-31)
 
 
-def mix(z: Words) -> Words:
-    """SplitMix64's finaliser, a bijection of 64-bit words."""
+def mix(z: Any) -> Any:
+    """SplitMix64's finaliser, a bijection of 64-bit words; of arrays or, in numba, of numbers."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_1)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_2)
     return z ^ (z >> np.uint64(31))
@@ -55,7 +55,8 @@ def words(key: int, rows: Indices, start: int, stop: int) -> Words:
     """Words start, …, stop − 1 of the given rows: (len(rows), stop − start)."""
     streams = mix(np.uint64(key) + (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN))
     steps = np.arange(start + 1, stop + 1, dtype=np.uint64) * np.uint64(GOLDEN)
-    return mix(streams[:, None] + steps[None, :])
+    drawn: Words = mix(streams[:, None] + steps[None, :])
+    return drawn
 
 
 def signs(key: int, rows: Indices, left: int, right: int) -> Array:
@@ -71,39 +72,45 @@ def normals(key: int, rows: Indices, left: int, right: int) -> Array:
     """N(0, 1) for columns left, …, right − 1: word w makes the pair of columns 2w and 2w + 1 by Box and Muller."""
     first = left // 2
     drawn = words(key, rows, first, -(-right // 2))
-    radius = np.sqrt(-TWO * _log((drawn >> np.uint64(32)).astype(np.uint32)))
-    cosine, sine = _cos_sin(drawn.astype(np.uint32))
+    radius = np.sqrt(-TWO * log((drawn >> np.uint64(32)).astype(np.uint32)))
+    cosine, sine = cos_sin(drawn.astype(np.uint32))
     pairs = np.stack([radius * cosine, radius * sine], axis=2).reshape(len(rows), 2 * drawn.shape[1])
     return pairs[:, left - 2 * first : right - 2 * first].astype(np.float64)
 
 
-def _horner(series: tuple[np.float32, ...], x: Singles) -> Singles:
-    total = np.full_like(x, series[-1])
-    for coefficient in series[-2::-1]:
-        total = total * x + coefficient
+def choose(condition: Any, this: Any, other: Any) -> Any:
+    """``this`` where the condition holds, for arrays; numba has its own for numbers."""
+    return np.where(condition, this, other)
+
+
+def horner(series: tuple[np.float32, ...], x: Any) -> Any:
+    """Σ_k series[k] xᵏ."""
+    total = series[len(series) - 1]
+    for k in range(len(series) - 2, -1, -1):
+        total = total * x + series[k]
     return total
 
 
-def _log(upper: Halves) -> Singles:
-    """ln u, u = (the 31 higher bits + ½)·2⁻³¹."""
-    u = ((upper >> np.uint32(1)).astype(np.int32).astype(np.float32) + HALF) * STEP
-    bits = u.view(np.uint32)
-    e = (bits >> np.uint32(23)).astype(np.int32).astype(np.float32) - BIAS
-    m = ((bits & np.uint32(0x007FFFFF)) | np.uint32(0x3F800000)).view(np.float32)
+def log(upper: Any) -> Any:
+    """ln u, u = (the 31 higher bits + ½)·2⁻³¹ = m·2ᵉ, for arrays of 32 bits or, in numba, for numbers."""
+    u = (F32(np.int32(upper >> U32(1))) + HALF) * STEP
+    bits = np.float32(u).view(np.uint32)
+    m = np.uint32((bits & U32(0x007FFFFF)) | U32(0x3F800000)).view(np.float32)
     large = m > SQRT2
-    m, e = np.where(large, HALF * m, m), np.where(large, e + ONE, e)
+    m = choose(large, HALF * m, m)
+    e = F32(np.int32(bits >> U32(23))) - BIAS + choose(large, ONE, ZERO)
     s = (m - ONE) / (m + ONE)
-    return np.asarray(e * LN2 + s * _horner(LOG_SERIES, s * s), dtype=np.float32)
+    return e * LN2 + s * horner(LOG_SERIES, s * s)
 
 
-def _cos_sin(lower: Halves) -> tuple[Singles, Singles]:
-    """cos and sin of 2π·(32 bits + ½)·2⁻³²: an octant from three bits, an angle in (0, π/4) from 29."""
-    octant = lower >> np.uint32(29)
-    angle = ((lower & np.uint32(0x1FFFFFFF)).astype(np.int32).astype(np.float32) + HALF) * EIGHTH_TURN
-    square = angle * angle
-    sine = angle * _horner(SIN_SERIES, square)
-    cosine = _horner(COS_SERIES, square)
-    # octants reuse one angle of the first: swap the pair in odd ones, then set the signs; uniform over the circle
-    swap = (octant & np.uint32(1)) != 0
-    c, s = np.where(swap, sine, cosine), np.where(swap, cosine, sine)
-    return np.where((octant & np.uint32(2)) != 0, -c, c), np.where((octant & np.uint32(4)) != 0, -s, s)
+def cos_sin(lower: Any) -> Any:
+    """cos and sin of 2π·(32 bits + ½)·2⁻³²: an octant from three bits, an angle in (0, π/4) from 29.
+
+    Octants reuse one angle of the first: swap the pair in odd ones, then set the signs; uniform over the circle.
+    """
+    angle = (F32(np.int32(lower & U32(0x1FFFFFFF))) + HALF) * EIGHTH_TURN
+    sine, cosine = angle * horner(SIN_SERIES, angle * angle), horner(COS_SERIES, angle * angle)
+    swap = (lower & U32(1 << 29)) != U32(0)
+    c, s = choose(swap, sine, cosine), choose(swap, cosine, sine)
+    left, down = (lower & U32(1 << 30)) != U32(0), (lower & U32(1 << 31)) != U32(0)
+    return choose(left, -c, c), choose(down, -s, s)

@@ -11,12 +11,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.text import Text
 
 import zofw
+from zofw.core import Batch, Query, Stencil
 from zofw.data import cache_folder, datasets, fetch, locate, verify
 from zofw.directions import laws as laws_of_directions
+from zofw.kernels.table import KERNELS
 from zofw.lab.cases import attack, attacks
 from zofw.lab.console import console, plain_table
 from zofw.lab.guard import guarded
@@ -24,6 +27,7 @@ from zofw.lab.options import Json
 from zofw.lab.plain_text import plain
 from zofw.lab.provenance import environment
 from zofw.problems import problems as registered_problems
+from zofw.problems.linear import kernel_for
 
 __all__ = ["LOOKING", "shelf"]
 
@@ -40,13 +44,17 @@ def first_sentence(thing: object) -> str:
 
 
 def _listed(registry: Mapping[str, Any], describe: Callable[[Any], dict[str, str]], as_json: bool) -> None:
-    rows = [{"name": name, **describe(cls)} for name, cls in registry.items()]
+    _rows([{"name": name, **describe(cls)} for name, cls in registry.items()], as_json)
+
+
+def _rows(rows: list[dict[str, Any]], as_json: bool) -> None:
+    """As a table, or as JSON."""
     if as_json:
         typer.echo(json.dumps(rows))
         return
     table = plain_table(None, *rows[0], left=len(rows[0]))
     for row in rows:
-        table.add_row(*(Text(str(value)) for value in row.values()))
+        table.add_row(*(Text("" if value is None else str(value)) for value in row.values()))
     console().print(table)
 
 
@@ -177,11 +185,38 @@ def verify_(
         raise typer.Exit(1)
 
 
-def doctor(as_json: Json = False) -> None:
-    """Versions, threads, the cache of compiled kernels, and which data is found.
+def doctor(
+    as_json: Json = False,
+    kernels_: Annotated[bool, typer.Option("--kernels", help="Which kernel answers which query.")] = False,
+    law: Annotated[str, typer.Option(help="With --kernels: one query alone, with this law.")] = "",
+    storage: Annotated[str, typer.Option(help="How its samples are stored: sparse or dense.")] = "sparse",
+    stencil: Annotated[str, typer.Option(help="central, forward or quadratic.")] = "central",
+    dim: Annotated[int, typer.Option("--dim", "-d", min=1, help="Its dimension.")] = 1000,
+    directions: Annotated[int, typer.Option("--directions", "-b", min=1, help="Its directions.")] = 100,
+    variance: Annotated[bool, typer.Option("--variance", help="Whether it asks for variances.")] = False,
+    paired: Annotated[
+        bool, typer.Option("--paired", help="Whether directions meet one component each.")
+    ] = False,
+) -> None:
+    """Versions, threads, the cache of compiled kernels, and which data is found; or which kernel runs.
 
-    [dim]Example:[/dim]  zofw doctor --json
+    [dim]Example:[/dim]  zofw doctor --kernels --law rademacher --dim 47236 --directions 400
     """
+    if kernels_:
+        rows = [
+            {"law": key[0], "storage": key[1], "stencil": key[2], **row._asdict()}
+            for key, row in KERNELS.items()
+        ]
+        if law:
+            U = zofw.laws()[law]().draw(np.random.default_rng(0), dim, directions)
+            query = Query(
+                np.zeros(dim), Batch(directions), U, 1.0, Stencil(stencil), variance=variance, paired=paired
+            )
+            asked = f"{stencil}{', variance' if variance else ''}{', paired' if paired else ''}"
+            runs = kernel_for(query, storage == "sparse")._asdict()
+            rows = [{"law": law, "storage": storage, "stencil": asked, **runs, "code": _code()}]
+        _rows(rows, as_json)
+        return
     found = environment()
     kernels = Path(zofw.__file__).parent / "kernels" / "__pycache__"
     compiled = list(kernels.glob("*.nbi")) if kernels.is_dir() else []
@@ -207,6 +242,18 @@ def doctor(as_json: Json = False) -> None:
     for name, fact in facts.items():
         table.add_row(name, Text(str(fact)))
     console().print(table)
+
+
+def _code() -> str:
+    """Who would do it here."""
+    if not _importable("numba") or zofw.kernels.choice() == "numpy":
+        return "plain"
+    waits = zofw.kernels.choice() == "auto"
+    return (
+        f"plain for the first {zofw.kernels.PATIENCE} entries of a process, then compiled"
+        if waits
+        else "compiled"
+    )
 
 
 def _importable(name: str) -> bool:

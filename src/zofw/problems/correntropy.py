@@ -8,8 +8,8 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from zofw import kernels
 from zofw.core import Array
-from zofw.kernels import losses
 from zofw.problems.linear import LinearModel, samples
 from zofw.problems.registry import problems
 
@@ -52,7 +52,7 @@ class Correntropy(LinearModel):
     def loss(self, t: Array) -> Array:
         """(σ²/2)(1 − exp(−t²/σ²)), t = z_iᵀx − y_i."""
         t /= self.sigma
-        out = losses.welsch(t)
+        out = kernels.routines(t.size).values("welsch", t)
         out *= 0.5 * self.sigma**2
         return out
 

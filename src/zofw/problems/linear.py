@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from zofw import kernels
 from zofw.arrays import to_numpy
 from zofw.core import Array, Batch, Directions, Indices, Query, Tile, blocks, of_length
 from zofw.directions import Coordinates, Implicit
 from zofw.directions.implicit import as_csr
 from zofw.extras import lazy
-from zofw.kernels import stencils
-from zofw.kernels.rows import Rows
+from zofw.kernels import table
+from zofw.kernels.plain import LINES
+from zofw.kernels.rows import KINDS, NO_OFFSETS, Rows, Shift, Source, Steps
 from zofw.problems.abilities import TILE_VALUES, Sums
 from zofw.problems.evaluate import reduce_table
 
@@ -67,14 +70,17 @@ class LinearModel(ABC):
     def value(self, x: ArrayLike) -> float:
         """The mean of all components at x."""
         x = of_length(self.dim, x, "value(x)")
+        t = self._part(Batch(self.n), 0, self.n).margins(x[None])[0]
         if self.formula is None:
-            return float(self.loss(self._margins(x)).sum() / self.n)
-        return self.height * stencils.total(self.formula, self.matrix, x, self.offsets, self.unit) / self.n
+            return float(self.loss(t).sum() / self.n)
+        t /= self.unit
+        return self.height * kernels.routines(self.n).total(self.formula, t) / self.n
 
     def gradient(self, x: ArrayLike) -> Array:
         """Aᵀφ′(t)/n; for diagnosis."""
-        t = self._margins(np.asarray(x, dtype=float))
-        return np.asarray(self.matrix.T @ self.slope(t)) / self.n
+        t = self.matrix @ np.asarray(x, dtype=float)
+        t = t if self.offsets is None else t - self.offsets
+        return np.asarray(self.matrix.T @ self.slope(np.asarray(t))) / self.n
 
     @cached_property
     def sparse(self) -> bool:
@@ -96,13 +102,11 @@ class LinearModel(ABC):
         """The coordinates that the components of a batch depend on, increasing."""
         if not self.sparse:
             return np.arange(self.dim, dtype=np.int64)
-        seen = np.zeros(self.dim, dtype=bool)
-        seen[self._select(batch, 0, len(batch))[0].columns()] = True
-        return np.flatnonzero(seen)
+        return Rows.of(self.matrix, batch.indices).touched()[0]
 
     def values(self, points: Array, components: Indices) -> Array:
-        rows, offsets = self._select(Batch(self.n, components), 0, len(components))
-        return self.loss(_margins(rows, offsets, points))
+        batch = Batch(self.n, components)
+        return self.loss(self._part(batch, 0, len(batch)).margins(points))
 
     def rows_at_once(self, query: Query) -> int:
         """Rows whose table of values, or whose non-zeros along a basis, fill a tile; many where only sums are kept.
@@ -111,85 +115,95 @@ class LinearModel(ABC):
         """
         sides = 2 if query.stencil.two_sided else 1
         if self.sparse and _summed(query):
-            return stencils.LINES * TILE_VALUES // (sides * query.count * len(query.anchors))
-        along = self._nonzeros if self._sparse_along(query.directions) else query.count
-        return TILE_VALUES // max(1, sides * along)
+            return LINES * TILE_VALUES // (sides * query.count * len(query.anchors))
+        sparse_along = self.sparse and isinstance(query.directions, Coordinates)
+        return TILE_VALUES // max(1, sides * (self._nonzeros if sparse_along else query.count))
 
     @property
     def tall(self) -> int:
         """How many times the usual rows a tile may have."""
         return TALL if self.sparse else 1
 
+    def kernel(self, query: Query) -> table.Row:
+        """The row of :mod:`zofw.kernels.table` that answers a query."""
+        return kernel_for(query, self.sparse, self.formula is not None)
+
     def sums(self, query: Query, tile: Tile) -> Sums:
-        at_once = self._at_once(query, tile)
-        if at_once is not None:
-            return Sums(at_once)
-        rows, offsets = self._select(query.batch, tile.top, tile.bottom)
-        margins = _margins(rows, offsets, query.anchors)  # (k, s)
-        if query.directions is None:
-            return Sums(self.loss(margins).sum(axis=1, keepdims=True))
-        by_kernel = self.formula is not None and not query.variance and not query.paired
-        if by_kernel and self._sparse_along(query.directions):
-            return Sums(self._kernel_coordinates(query, tile, rows, margins))
-        if by_kernel:
-            return Sums(self._kernel_sums(query, tile, margins, product(query.directions, rows)))
-        if query.paired:
-            along = paired_product(query.directions, written_out(rows), tile.left, tile.right)
-            steps = query.radius * along[:, None]
-            parts = [self._table_sums(query, tile, t[:, None], steps) for t in margins]
-        elif self._sparse_along(query.directions):
-            touched = Touched.of(query, tile, written_out(rows))
-            parts = [self._coordinate_sums(query, tile, t, touched) for t in margins]
-        else:
-            along = product(query.directions, rows)[:, tile.left : tile.right]
-            steps = np.multiply(along.T, query.radius, order="C")  # (w, s)
-            parts = [self._table_sums(query, tile, t[None, :], steps) for t in margins]
-        values = np.concatenate([part.values for part in parts])
-        squares = [part.squares for part in parts if part.squares is not None]
-        return Sums(values, np.concatenate(squares) if squares else None)
+        row, part = self.kernel(query), self._part(query.batch, tile.top, tile.bottom)
+        if row.routine == "at_once" and tile.right - tile.left == query.count:
+            return self._at_once(query, row, part)
+        if row.routine == "at_once":  # some columns alone, as parts of a sum may have them
+            row = table.PRODUCTS
+        return self._routines[row.routine](self, query, tile, part)
 
-    def _at_once(self, query: Query, tile: Tile) -> Array | None:
-        """The sums of all points of a tile, (k, values), by the one kernel that does everything; None where it does not."""
-        U = query.directions
-        if not isinstance(U, Implicit) or self.formula is None or not self.sparse:
-            return None
-        if query.variance or query.paired or tile.right - tile.left < U.count:
-            return None
-        sums = stencils.answer(
-            self.formula,
-            self.matrix,
-            query.batch.indices,
-            (tile.top, tile.bottom),
-            (self.offsets, self.unit),
-            query.anchors,
-            U,
-            query.radius,
-            query.stencil.two_sided,
-            query.stencil.has_base,
+    def _values(self, query: Query, tile: Tile, part: Part) -> Sums:
+        """φ at the anchors."""
+        return Sums(self.loss(part.margins(query.anchors)).sum(axis=1, keepdims=True))
+
+    def _at_once(self, query: Query, row: table.Row, part: Part) -> Sums:
+        """The sums of all points of a tile by one kernel that does everything."""
+        U, rows = query.directions, part.sparse
+        assert isinstance(U, Implicit)
+        source = Source(KINDS.index(str(U.kind)), U.key, U.count)
+        shift = Shift(NO_OFFSETS if self.offsets is None else self.offsets, self.unit)
+        by, steps = kernels.routines(rows.size * U.count), self._steps(query)
+        return self._scaled(
+            by.answer(str(row.kernel), str(self.formula), rows, shift, query.anchors, source, steps)
         )
-        return sums if sums is None or self.height == 1.0 else self.height * sums
 
-    def _kernel_sums(self, query: Query, tile: Tile, margins: Array, along: Array) -> Array:
-        """The sums of all points of a tile, (k, values), without a table of values."""
-        base = query.stencil.has_base and tile.first
-        along = np.ascontiguousarray(along[:, tile.left : tile.right])
-        t, mu = margins / self.unit, query.radius / self.unit
-        sums = stencils.stencil_sums(str(self.formula), t, along, mu, query.stencil.two_sided, base)
-        return sums if self.height == 1.0 else self.height * sums
+    def _along_products(self, query: Query, tile: Tile, part: Part) -> Sums:
+        """The same from A·U, without a table of values."""
+        along = np.ascontiguousarray(part.along(_directions(query))[:, tile.left : tile.right])
+        t = part.margins(query.anchors) / self.unit
+        steps = self._steps(query)._replace(base=query.stencil.has_base and tile.first)
+        by = kernels.routines(t.size * along.shape[1])
+        return self._scaled(by.stencil_sums(str(self.formula), t, along, steps))
 
-    def _kernel_coordinates(self, query: Query, tile: Tile, rows: Rows, margins: Array) -> Array:
+    def _along_coordinates(self, query: Query, tile: Tile, part: Part) -> Sums:
         """The same along coordinates, from the non-zeros alone."""
-        wanted = coordinates(query, tile)
+        wanted, rows = coordinates(query, tile), part.sparse
         place = None
         if len(wanted) < self.dim:
             place = np.full(self.dim, -1, dtype=np.int64)
             place[wanted] = np.arange(len(wanted))
-        t, mu = margins / self.unit, query.radius / self.unit
-        sides = 2 if query.stencil.two_sided else 1
-        sums = self.height * stencils.coordinate_sums(
-            str(self.formula), rows, place, len(wanted), t, mu, sides
-        )
-        return sums if query.stencil.has_base and tile.first else sums[:, :-1]
+        t, steps = part.margins(query.anchors) / self.unit, self._steps(query)
+        by = kernels.routines(len(t) * steps.sides * (rows.about + len(wanted)))
+        found = self._scaled(by.coordinate_sums(str(self.formula), rows, place, len(wanted), t, steps))
+        return found if query.stencil.has_base and tile.first else Sums(found.values[:, :-1])
+
+    def _table(self, query: Query, tile: Tile, part: Part) -> Sums:
+        """All values φ(t ± μAU), in a table."""
+        along = part.along(_directions(query))[:, tile.left : tile.right]
+        steps = np.multiply(along.T, query.radius, order="C")  # (w, s)
+        margins = part.margins(query.anchors)
+        return _joined([self._table_sums(query, tile, t[None, :], steps) for t in margins])
+
+    def _paired(self, query: Query, tile: Tile, part: Part) -> Sums:
+        """One value for each direction and its component."""
+        along = paired_product(_directions(query), part.matrix, tile.left, tile.right)
+        steps, margins = query.radius * along[:, None], part.margins(query.anchors)
+        return _joined([self._table_sums(query, tile, t[:, None], steps) for t in margins])
+
+    def _touched(self, query: Query, tile: Tile, part: Part) -> Sums:
+        """The values that a step along a coordinate changes, in a table."""
+        touched, margins = Touched.of(query, tile, part.matrix), part.margins(query.anchors)
+        return _joined([self._coordinate_sums(query, tile, t, touched) for t in margins])
+
+    _routines: ClassVar[dict[str, Callable[..., Sums]]] = {
+        "values": _values,
+        "along_products": _along_products,
+        "along_coordinates": _along_coordinates,
+        "table": _table,
+        "paired": _paired,
+        "touched": _touched,
+    }
+
+    def _steps(self, query: Query) -> Steps:
+        """The stencil, in units of the margins."""
+        return Steps(query.radius / self.unit, 1 + query.stencil.two_sided, query.stencil.has_base)
+
+    def _scaled(self, sums: Array) -> Sums:
+        return Sums(sums if self.height == 1.0 else self.height * sums)
 
     def _table_sums(self, query: Query, tile: Tile, t: Array, steps: Array) -> Sums:
         """φ(t + step), φ(t − step), φ(t) for steps (w, s) and margins (1, s); both (w, 1) for a paired query."""
@@ -219,39 +233,74 @@ class LinearModel(ABC):
         squares = touched.centred_squares(change / distance)[None] if query.variance else None
         return Sums(np.concatenate(values)[None], squares)
 
-    def _sparse_along(self, directions: Directions | None) -> bool:
-        return isinstance(directions, Coordinates) and self.sparse
-
     @cached_property
     def _nonzeros(self) -> int:
         """Non-zeros of an average row, rounded up."""
         return -(-int(self.matrix.nnz) // self.n)
 
-    def _margins(self, x: Array) -> Array:
-        t = self.matrix @ x
-        return np.asarray(t if self.offsets is None else t - self.offsets)
-
-    def _select(self, batch: Batch, top: int, bottom: int) -> tuple[Any, Array | None]:
-        """Rows and offsets at positions top, …, bottom − 1 of a batch; sparse rows without a copy."""
+    def _part(self, batch: Batch, top: int, bottom: int) -> Part:
+        """Positions top, …, bottom − 1 of a batch; sparse rows without a copy."""
         index = slice(top, bottom) if batch.indices is None else batch.indices[top:bottom]
-        rows = Rows.of(self.matrix, index) if self.sparse else self.matrix[index]
-        return rows, None if self.offsets is None else self.offsets[index]
+        rows = Rows.of(self.matrix, batch.indices, top, bottom) if self.sparse else self.matrix[index]
+        return Part(rows, index, self.offsets)
+
+
+class Part(NamedTuple):
+    """Rows of A, where they are in it, and the offsets of all of them."""
+
+    rows: Rows | Array
+    place: Indices | slice
+    offsets: Array | None
+
+    @property
+    def sparse(self) -> Rows:
+        """The rows of a part that the table of kernels takes for a sparse one."""
+        assert isinstance(self.rows, Rows)
+        return self.rows
+
+    @property
+    def matrix(self) -> Any:
+        """The rows as a matrix of their own, CSR or dense."""
+        return self.rows.csr() if isinstance(self.rows, Rows) else self.rows
+
+    def margins(self, points: Array) -> Array:
+        """t for every point (rows) and component (columns), contiguous."""
+        if isinstance(self.rows, Rows):
+            t = kernels.routines(len(points) * self.rows.size).margins(self.rows, points)
+        else:
+            t = np.ascontiguousarray((self.rows @ points.T).T)
+        if self.offsets is not None:
+            t -= self.offsets[self.place]
+        return t
+
+    def along(self, U: Directions) -> Array:
+        """rows · U; laws with a rule for their entries take the rows as they are."""
+        return U.product(self.rows if isinstance(U, Implicit) else self.matrix)
+
+
+def kernel_for(query: Query, sparse: bool, by_formula: bool = True) -> table.Row:
+    """The kernel for a query of a linear model with sparse or dense rows, and a loss that is among the kernels or not."""
+    U = query.directions
+    if U is None:
+        law, stencil = "none", "value"
+    else:
+        law = "coordinates" if isinstance(U, Coordinates) else "other"
+        stencil = "differences" if by_formula and not query.variance else "variance"
+    if isinstance(U, Implicit):
+        law = table.law_of(U.kind, U.dim * U.count)
+    return table.KERNELS[law, "sparse" if sparse else "dense", "paired" if query.paired else stencil]
+
+
+def _joined(parts: list[Sums]) -> Sums:
+    """The anchors' sums in one."""
+    squares = [part.squares for part in parts if part.squares is not None]
+    return Sums(np.concatenate([part.values for part in parts]), np.concatenate(squares) if squares else None)
 
 
 def _summed(query: Query) -> bool:
     """Whether the kernels can add up a query's values as they come, without a product A·U in memory."""
     U = query.directions
     return isinstance(U, Implicit) and U.kind is not None and not query.variance
-
-
-def product(directions: Directions, rows: Any) -> Array:
-    """rows · U; laws with a rule for their entries take the rows as they are."""
-    return directions.product(rows if isinstance(directions, Implicit) else written_out(rows))
-
-
-def written_out(rows: Any) -> Any:
-    """Rows of a sparse matrix as a matrix of their own; those of a dense one are that already."""
-    return rows.csr() if isinstance(rows, Rows) else rows
 
 
 class Touched:
@@ -309,8 +358,13 @@ def paired_product(directions: Directions, rows: Any, left: int, right: int) -> 
 
 def coordinates(query: Query, tile: Tile) -> Indices:
     """The coordinates of a tile whose directions are unit vectors."""
-    directions: Any = query.directions
-    return np.asarray(directions.index[tile.left : tile.right])
+    assert isinstance(query.directions, Coordinates)
+    return query.directions.index[tile.left : tile.right]
+
+
+def _directions(query: Query) -> Directions:
+    assert query.directions is not None
+    return query.directions
 
 
 def samples(owner: str, Z: Any, y: ArrayLike) -> tuple[Any, Array]:
@@ -340,18 +394,6 @@ def samples(owner: str, Z: Any, y: ArrayLike) -> tuple[Any, Array]:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return matrix, targets.astype(float)
-
-
-def _margins(rows: Any, offsets: Array | None, points: Array) -> Array:
-    """t for every point (rows) and component (columns), contiguous."""
-    t = (
-        stencils.margins(rows, points)
-        if isinstance(rows, Rows)
-        else np.ascontiguousarray((rows @ points.T).T)
-    )
-    if offsets is not None:
-        t -= offsets
-    return t
 
 
 def _row_of(rows: Any) -> Indices:

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from zofw import kernels
 from zofw.core import Array
 from zofw.extras import lazy
-from zofw.kernels import losses
 from zofw.problems.linear import LinearModel, samples
 from zofw.problems.registry import problems
 
@@ -61,7 +61,7 @@ class Logistic(LinearModel):
 
     def loss(self, t: Array) -> Array:
         """log(1 + e^{−t}), t = y_i z_iᵀx."""
-        return losses.logistic(t)
+        return kernels.routines(t.size).values("logistic", t)
 
     def slope(self, t: Array) -> Array:
         """−1/(1 + eᵗ)."""
