@@ -212,6 +212,25 @@ def test_an_objective_that_writes_into_its_argument_changes_nothing():
             np.testing.assert_array_equal(runs[0].x, runs[1].x)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [np.ma.masked, np.ma.array([1.0], mask=[True]), 1j, np.array([(1.0,)], dtype=[("a", float)]), None],
+)
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_what_is_no_real_number_is_an_error(answer, vectorized):
+    f = BlackBox(lambda *arguments: answer, dim=2, vectorized=vectorized)
+    with pytest.raises(zofw.EvaluationError):
+        zofw.minimize(f, SIMPLEX, method="zo-fw", budget=100)
+
+
+def test_a_function_of_a_component_says_how_many_there_are():
+    with pytest.raises(ValueError, match="give n="):
+        BlackBox(lambda x, i: 0.0, dim=5)
+    with pytest.raises(ValueError, match="give n="):
+        zofw.minimize(lambda x, i: 0.0, SIMPLEX, dim=5, budget=100)
+    assert BlackBox(lambda x, i=0: 0.0, dim=5).n == BlackBox(lambda x, i: 0.0, dim=5, n=1).n == 1
+
+
 # ---------------------------------------------------------------------- the point that is returned
 
 

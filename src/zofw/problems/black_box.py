@@ -13,6 +13,8 @@ import numpy as np
 from zofw.arrays import as_kind, sample_of_kind, to_numpy
 from zofw.core import Array, EvaluationError, Indices
 
+UNSTATED = -1  # components of a function whose user did not say how many
+
 
 @dataclass(frozen=True, eq=False)
 class BlackBox:
@@ -26,7 +28,7 @@ class BlackBox:
     dim
         Dimension d of x.
     n
-        Number of components.
+        Number of components; 1 for a function of the point alone.
     vectorized
         Whether ``fun`` takes many points and many components in one call.
     at_once
@@ -58,7 +60,7 @@ class BlackBox:
 
     fun: Callable[..., Any]
     dim: int
-    n: int = 1
+    n: int = UNSTATED
     vectorized: bool = False
     at_once: int | None = None
     like: Any = None
@@ -66,6 +68,13 @@ class BlackBox:
     def __post_init__(self) -> None:
         if not callable(self.fun):
             raise TypeError(f"BlackBox needs a function to call; got {type(self.fun).__name__}.")
+        if self.n == UNSTATED:
+            if not self.vectorized and self._required >= 2:
+                raise ValueError(
+                    "BlackBox got a function of a point and a component and not how many components there are: give n=…, or n=1 "
+                    "for one, or a function of the point alone."
+                )
+            object.__setattr__(self, "n", 1)
         for name in ("dim", "n"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
@@ -81,6 +90,8 @@ class BlackBox:
         if self.vectorized:
             table = self._call(points[0], None, self._given(points), self._given(components.copy()))
             try:
+                if isinstance(table, np.ma.MaskedArray):
+                    raise TypeError("it is masked")
                 array = to_numpy(table)
             except (ValueError, TypeError, RuntimeError) as error:
                 raise EvaluationError(
@@ -109,15 +120,17 @@ class BlackBox:
     @cached_property
     def _takes_component(self) -> bool:
         """With one component, f(x) and f(x, i) are both welcome."""
+        return self.n > 1 or self._required >= 2
+
+    @property
+    def _required(self) -> int:
+        """Arguments that the function cannot do without; 1 where it does not tell."""
         try:
-            required = [
-                p
-                for p in inspect.signature(self.fun).parameters.values()
-                if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-            ]
+            parameters = inspect.signature(self.fun).parameters.values()
         except (TypeError, ValueError):
-            return self.n > 1
-        return self.n > 1 or len(required) >= 2
+            return 1
+        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        return sum(p.default is p.empty for p in positional)
 
     def _given(self, array: Any) -> Any:
         """A point, points or indices as the kind of array that the function wants."""
@@ -137,7 +150,7 @@ class BlackBox:
         if isinstance(value, float):
             return float(value)
         try:
-            array = to_numpy(value)
+            array = np.empty(0) if isinstance(value, np.ma.MaskedArray) else to_numpy(value)
         except (ValueError, TypeError, RuntimeError):
             array = np.empty(0)
         if array.size != 1 or array.dtype.kind not in "fiub":

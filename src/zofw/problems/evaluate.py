@@ -190,6 +190,10 @@ def _points(query: Query, tile: Tile, anchor: int, row: int, most: int) -> Array
 
 def checked(table: ArrayLike, points: Array, components: Indices, *, paired: bool = False) -> Array:
     """The values as floats, (points, components) or one a point, or an error that names the first value at fault."""
+    if isinstance(table, np.ma.MaskedArray):
+        raise EvaluationError(
+            "The objective returned a masked array; give a number for every evaluation.", point=points[0]
+        )
     array = np.asarray(table)
     expected = (len(points),) if paired else (len(points), len(components))
     if array.shape != expected:

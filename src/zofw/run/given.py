@@ -84,7 +84,8 @@ def as_problem(
     if len({*sizes.values()}) > 1:
         said = ", ".join(f"{source} is {size}" for source, size in sizes.items())
         raise ValueError(f"The dimension is not clear: {said}. Give one of them, or make them agree.")
-    return BlackBox(fun, dim=next(iter(sizes.values())), n=1 if n is None else n)
+    found = next(iter(sizes.values()))
+    return BlackBox(fun, dim=found) if n is None else BlackBox(fun, dim=found, n=n)
 
 
 def best_known(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) -> Array:

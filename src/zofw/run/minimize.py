@@ -159,7 +159,7 @@ def minimize(
                 inside=inside,
                 diagnose=diagnose,
                 observers=watchers,
-                **_handed(pipeline, bool(diagnose) or (diagnose is None and is_first_order(method))),
+                **_handed(pipeline, diagnose is not None or is_first_order(method)),
             )
             if files is not None:
                 session.write_to(files)

@@ -121,6 +121,8 @@ def _numbers(told: Any) -> Array:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            if isinstance(told, np.ma.MaskedArray):
+                raise TypeError("it is masked")
             array = np.asarray(told)
             if array.dtype.kind not in "fiub":
                 raise TypeError(f"its dtype is {array.dtype}")

@@ -81,12 +81,16 @@ def learn(run: Run, sample: Callable[[], np.random.Generator]) -> Generator[Quer
 
 
 def returned(run: Run, last: Known) -> Known:
-    """The last iterate, unless a point is known to be lower; where a bound certifies the last one, that one.
+    """The last iterate, unless a point is known to be lower; where its gap was found small, that one.
 
     Of a sum whose last iterate was not evaluated whole, nothing is known to be lower.
     """
     best = run.best
-    if best is None or run.status is Status.CONVERGED or (math.isnan(last.value) and run.n > 1):
+    if (
+        best is None
+        or run.status in (Status.CONVERGED, Status.ESTIMATED)
+        or (math.isnan(last.value) and run.n > 1)
+    ):
         return last
     return last if best.value >= last.value - 2.0 * last.error else best
 
