@@ -32,7 +32,7 @@ def likely(file: str) -> list[str]:
     own = ROOT / "tests" / "algorithms" / f"test_{Path(rest).name}"
     if room == "algorithms":
         tests = [str(own.relative_to(ROOT))] if own.exists() else []
-        return [*tests, "tests/theory/test_schedules.py", "tests/theory/test_lemmas.py", "tests/golden"]
+        return ["tests/golden", *(["tests/theory/test_schedules.py"] if "dvr" in file else []), *tests]
     return {
         "sets": ["tests/sets/test_sets_laws.py", "tests/sets/test_sets_oracles.py"],
         "directions": ["tests/directions/test_laws.py", "tests/theory/test_moments.py"],
