@@ -26,7 +26,9 @@ def page(name: str):
 def test_methods_and_pages_are_the_same():
     pages = {path.stem for path in (DOCS / "methods").glob("*.md")} - {"index"}
     missing, unknown = set(zofw.methods()) - pages, pages - set(zofw.methods())
-    assert not missing, f"{missing} have no page in docs/methods: `zofw new page NAME` writes one"
+    assert not missing, (
+        f"{missing} have no page in docs/methods: begin with src/zofw/extend/skeletons/my_method.md"
+    )
     assert not unknown, f"{unknown} are pages of no registered method: register it, or remove the page"
 
 

@@ -7,6 +7,7 @@ names of the survivors; exit code 1 below 95 %.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -32,7 +33,9 @@ def likely(file: str) -> list[str]:
     own = ROOT / "tests" / "algorithms" / f"test_{Path(rest).name}"
     if room == "algorithms":
         tests = [str(own.relative_to(ROOT))] if own.exists() else []
-        return ["tests/golden", *(["tests/theory/test_schedules.py"] if "dvr" in file else []), *tests]
+        names = re.findall(r'methods\.register\("([^"]+)"\)', (ROOT / "src" / "zofw" / file).read_text())
+        golden = [f"tests/golden/test_golden.py::test_golden[{name}]" for name in names] or ["tests/golden"]
+        return ["tests/theory/test_schedules.py", *tests, *golden] if "dvr" in file else [*golden, *tests]
     return {
         "sets": ["tests/sets/test_sets_laws.py", "tests/sets/test_sets_oracles.py"],
         "directions": ["tests/directions/test_laws.py", "tests/theory/test_moments.py"],

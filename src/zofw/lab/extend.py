@@ -19,13 +19,14 @@ from zofw.extend import check_law, check_method, check_problem
 from zofw.extend.new import KINDS, new
 from zofw.lab.console import console
 from zofw.lab.spec import SpecError
+from zofw.problems.registry import problems
 from zofw.registry import Registry
 from zofw.sets import SETS, check_set
 from zofw.sets.check import Report
 
 __all__ = ["EXTENDING"]
 
-REGISTRIES: dict[str, Registry | None] = {"method": methods, "set": SETS, "law": laws, "problem": None}
+REGISTRIES: dict[str, Registry] = {"method": methods, "set": SETS, "law": laws, "problem": problems}
 HAS = {"method": ("init", "step"), "set": ("lmo",), "law": ("draw", "scale"), "problem": ("values",)}
 CHECKS: dict[str, Callable[[Any], Report]] = {
     "method": check_method,
@@ -82,7 +83,7 @@ def check_(
 def _found(kind: str, path: str) -> Any:
     """An instance: of a registered class, of what ``module:object`` names, or of the one such class in a module."""
     registry = REGISTRIES[kind]
-    if registry is not None and path in registry:
+    if path in registry:
         return path if kind == "method" else _made(registry[path], path)
     module, _, name = path.partition(":")
     sys.path.insert(0, str(Path.cwd()))
