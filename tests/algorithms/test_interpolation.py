@@ -226,3 +226,17 @@ def test_the_default_for_one_function_and_its_reason():
     assert method(4, 5, 200)[0] == "explore-correct"
     assert method(101, 1, 300)[0] == "explore-correct"
     assert method(20, 1, 30)[0] == "explore-correct"
+
+
+def test_values_in_single_precision_are_no_accident():
+    centre = np.array([0.5, 0.3, 0.2])
+    for rng in range(3):
+        result = zofw.minimize(
+            lambda x: np.float32(np.abs(x - centre).sum() + x @ x),
+            "simplex",
+            dim=3,
+            budget=400,
+            rng=rng,
+            inside=True,
+        )
+        assert result.fun < 0.42 and result.nfev <= 400

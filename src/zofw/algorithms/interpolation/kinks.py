@@ -38,6 +38,8 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
     h = bundle.width(before, state.size)
     if not len(bundle.g):
         state, _, g = yield from sweep(task, frame, state, c, h, before, Purpose.ESTIMATE)
+        if not g.any():  # values in single precision do not differ at this width
+            return replace(state, bundle=None, stint=0)
         return replace(state, bundle=bundle.with_cut(c, before, g, state.size))
     z, gain, bundle = bundle.trial(frame, c, before)
     if not gain > UNSEEN * abs(before):  # differences as wide as the last steps were show no more
