@@ -168,11 +168,33 @@ def execute(unit: Unit, tell: Callable[[Progress], None] | None = None) -> Outco
     folder = Folder(unit.path)
     try:
         _claim(folder, unit)
-        if not folder.finished:
-            _run(unit, folder, tell)
-        return Outcome(unit, Ended.read(folder))
+        if folder.finished:
+            return Outcome(unit, Ended.read(folder))
+        ready = built(unit.case, unit.code)
+        task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=unit.case.budget)
+        watch = _Watch(unit, ready, tell)
+        result = minimize(
+            ready.problem,
+            ready.set,
+            method=build(unit.method, ready.names(unit.case, unit.lr), task, unit.lr),
+            budget=unit.case.budget,
+            max_time=unit.max_time,
+            rng=unit.seed,
+            diagnose=unit.diagnose,
+            observers=[watch],
+            progress=False,
+            checkpoint=folder.checkpoint,
+            resume="auto",
+        )
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        watch.annotate(result.trace, result.x)
+        _finished(unit, ready, folder, result)
+    except BudgetError as error:
+        _not_begun(unit, ready, folder, str(error))
     except MISTAKES as error:
         return Outcome(unit, None, f"{unit.name}: {_sentence(error)}")
+    return Outcome(unit, Ended.read(folder))
 
 
 def _sentence(error: BaseException) -> str:
@@ -193,34 +215,6 @@ def _claim(folder: Folder, unit: Unit) -> None:
         return
     write_json(folder.environment, environment(unit.method.name))
     write_json(folder.spec, document)
-
-
-def _run(unit: Unit, folder: Folder, tell: Callable[[Progress], None] | None) -> None:
-    """The run itself, to its result.json."""
-    ready = built(unit.case, unit.code)
-    task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=unit.case.budget)
-    watch = _Watch(unit, ready, tell)
-    try:
-        result = minimize(
-            ready.problem,
-            ready.set,
-            method=build(unit.method, ready.names(unit.case, unit.lr), task, unit.lr),
-            budget=unit.case.budget,
-            max_time=unit.max_time,
-            rng=unit.seed,
-            diagnose=unit.diagnose,
-            observers=[watch],
-            progress=False,
-            checkpoint=folder.checkpoint,
-            resume="auto",
-        )
-    except BudgetError as error:
-        _not_begun(unit, ready, folder, str(error))
-        return
-    if result.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    watch.annotate(result.trace, result.last)
-    _finished(unit, ready, folder, result)
 
 
 class _Watch:
