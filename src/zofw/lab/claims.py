@@ -172,9 +172,11 @@ class _Judge:
 
     def saves(self, rival: str, theirs: Band, at: int) -> Finding:
         """How many times fewer queries the method needs for the value at which the best rival ends."""
-        there = [k for k in range(at + 1) if self.point(self.claim.method, k).median <= theirs.median]
-        end, here = float(self.case.queries[at]), there[0] if there else at
-        times = end / float(self.case.queries[here]) if there else 0.0
+        behind = [k for k in range(at + 1) if self.point(self.claim.method, k).median > theirs.median]
+        here = behind[-1] + 1 if behind else 0  # from here on for good
+        end, reached = float(self.case.queries[at]), here <= at
+        here = min(here, at)
+        times = end / float(self.case.queries[here]) if reached else 0.0
         verdict = HOLDS if times >= self.claim.factor else FAILS
         found = self.found(verdict, here, self.point(self.claim.method, here), rival, theirs)
         return Finding(found.case, verdict, found.queries, found.value, rival, found.rival_value, times, end)
