@@ -156,10 +156,13 @@ def correct(
     live = np.flatnonzero(sq > 0)
     p = simplex_step(c, H, w)
     lin, decrease = float(c @ p), -float(c @ p + 0.5 * p @ H @ p)
-    free = int(np.count_nonzero(w + p > 0)) - 1
+    free, bends = int(np.count_nonzero(w + p > 0)) - 1, between(H)
+    slope_noise = math.sqrt(float(np.mean(v[live])) / m * rest) if len(live) else 0.0
     if free and (np.diag(H)[live] > 0).all():
         noise = 0.5 * free * float(np.mean(v[live] / np.diag(H)[live])) / m * rest
         shrink = max(0.0, 1.0 - noise / decrease) if decrease > 0 else 0.0
+    elif not p.any():  # the best atom already, on this batch: what a slope of one standard error would bring
+        noise, shrink = gain(slope_noise, max(float(np.median(bends)), 0.0)), 0.0
     else:  # no optimum inside: the standard error of the slope
         noise = math.sqrt(float(p * p @ v) / m * rest)
         shrink = 1.0 if max(-lin, decrease) > 2 * noise else 0.0
@@ -173,7 +176,6 @@ def correct(
         decrease, noise = less * max(seen, 1.05 * PROGRESS * noise), less * noise
     elif rest == 0 and decrease < SMALL * values.range:  # the model's own errors promise as much
         decrease = seen
-    bends = [H[i, i] + H[j, j] - 2 * H[i, j] for j in range(len(atoms)) for i in range(j)]
     p = theta * p
     move, change = abs(float(p @ H @ p)), float(np.abs(p).sum())
     unit = float(np.mean(np.abs(np.diag(H)[live]) / sq[live]))
@@ -204,7 +206,7 @@ def correct(
         batch=m,
         decrease=decrease,
         noise=noise,
-        bend=max(float(np.median(bends)), 0.0) if bends else 0.0,
+        bend=max(float(np.median(bends)), 0.0),
         widest=max([state.model.widest, *bends]),
         spread=float(np.max(v[live] / sq[live])) if len(live) else 0.0,
         corrections=state.model.corrections + 1,
@@ -227,6 +229,16 @@ def correct(
         value=value,
         brought=seen if decrease > noise else 0.0,
     )
+
+
+def between(H: Array) -> list[float]:
+    """Curvatures along a_i − a_j, for every pair of atoms."""
+    return [H[i, i] + H[j, j] - 2 * H[i, j] for j in range(len(H)) for i in range(j)] or [0.0]
+
+
+def gain(slope: float, bend: float) -> float:
+    """The decrease along a slope from an atom to another, by the curvature between them."""
+    return slope - bend / 2 if slope >= bend else slope * slope / (2 * bend)
 
 
 def _guard(

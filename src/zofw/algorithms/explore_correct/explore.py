@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from zofw.algorithms.explore_correct.belief import Belief, offsets
+from zofw.algorithms.explore_correct.correct import gain
 from zofw.algorithms.explore_correct.state import Action, Candidate, Certificate, Proposal, State, Values
 from zofw.algorithms.explore_correct.walk import shrunk
 from zofw.atoms import Atom
@@ -18,6 +19,7 @@ from zofw.directions import Explicit, Rademacher, basis
 DRAWS = 16  # of the posterior, at most, behind the expected improvement
 QUERIES_PER_DRAW = 4
 PIECES = 64  # sketches of one exploration, about
+MANY = 64  # dimensions, below which directions can be tried one by one
 EXACT = 1e-24  # relative variance of a gradient that was swept
 CONFIDENCE = 3.0  # standard deviations
 WIDER = 10.0  # the second radius along the directions that look for kinks
@@ -169,7 +171,7 @@ def propose(task: Task, state: State, rng: np.random.Generator, spent: float) ->
     g itself, times √2 because the noise of a draw comes on top of that of g. The gap is the mean over the draws of
     ⟨g̃, x − lmo(g̃)⟩, an overestimate in expectation since a maximum of means is less than the mean of maxima.
     """
-    belief, o = state.belief, state.belief.origin
+    belief, o, bend = state.belief, state.belief.origin, state.model.bend
     deviation, complement = math.sqrt(belief.variance), belief.complement()
     active = {atom.key() for atom in state.model.atoms}
     D, from_origin = offsets(state.model.atoms, o), state.x - o
@@ -189,7 +191,7 @@ def propose(task: Task, state: State, rng: np.random.Generator, spent: float) ->
         ranges.append(float(np.ptp(active_slopes)))
         if draw == 0:
             first, advantage = key, ahead
-            scattered = bool(np.count_nonzero(atom.dense()) > 1)
+            scattered = task.dim >= MANY and bool(np.count_nonzero(atom.dense()) > 1)
         else:
             agreed += key == first
             gaps.append(float(from_origin @ g) - slope)
@@ -197,9 +199,9 @@ def propose(task: Task, state: State, rng: np.random.Generator, spent: float) ->
         if key in active or ahead <= 0:
             continue
         _, times, most = found.get(key, (atom, 0, 0.0))
-        found[key] = (atom, times + 1, max(most, gain(state, ahead)))
+        found[key] = (atom, times + 1, max(most, gain(ahead, bend)))
         if draw:
-            improvement += gain(state, ahead) / draws
+            improvement += gain(ahead, bend) / draws
     if state.certificate is not None and state.certificate.concave > 0:  # a saddle: any way may lead down
         for g in (u := rng.standard_normal(task.dim), -u):
             atom = task.lmo(g)
@@ -207,7 +209,7 @@ def propose(task: Task, state: State, rng: np.random.Generator, spent: float) ->
                 found[atom.key()] = (atom, DRAWS, state.certificate.concave)
     if first in found:
         honest = max(advantage - math.sqrt(2) * max(float(np.mean(optimism)), 0.0), 0.0)
-        found[first] = (found[first][0], draws, gain(state, honest))
+        found[first] = (found[first][0], draws, gain(honest, bend))
     often = [
         (key, Candidate(a, most * min(1.0, times / draws)))
         for key, (a, times, most) in found.items()
@@ -216,7 +218,7 @@ def propose(task: Task, state: State, rng: np.random.Generator, spent: float) ->
     often.sort(key=lambda pair: (pair[0] != first, -pair[1].promise))
     chosen = tuple(candidate for _, candidate in often[: max(2, len(state.model.atoms))])
     surely = ranges[0] if is_exact(state) else max(2 * ranges[0] - float(np.mean(ranges[1:])), 0.0)
-    weights = gain(state, surely) if state.walk.moved or is_exact(state) else 0.0
+    weights = gain(surely, bend) if state.walk.moved or is_exact(state) else 0.0
     return Proposal(
         chosen,
         improvement,
@@ -227,10 +229,4 @@ def propose(task: Task, state: State, rng: np.random.Generator, spent: float) ->
     )
 
 
-def gain(state: State, slope: float) -> float:
-    """The decrease along a slope, by the typical curvature between two atoms."""
-    bend = state.model.bend
-    return slope - bend / 2 if slope >= bend else slope * slope / (2 * bend)
-
-
-__all__ = ["certificate_price", "certify", "explore", "gain", "is_exact", "propose", "slope_error", "sweep"]
+__all__ = ["certificate_price", "certify", "explore", "is_exact", "propose", "slope_error", "sweep"]
