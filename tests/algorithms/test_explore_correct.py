@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import zofw
+from zofw.algorithms.explore_correct import OPTIONS
 from zofw.problems import BlackBox, Logistic, MatrixCompletion, Quadratic
 
 RNG = np.random.default_rng(11)
 
 
 def solve(problem, region, budget, **options):
-    return zofw.minimize(problem, region, budget=budget, rng=3, **options)
+    return zofw.minimize(problem, region, budget=budget, rng=3, **{"method": "explore-correct", **options})
 
 
 @pytest.mark.parametrize(
@@ -111,6 +115,90 @@ def test_a_set_with_a_continuum_of_vertices_is_walked_and_zo_sfw_left_behind():
     best = zofw.reference(problem, region).value
     rival = zofw.minimize(problem, region, method=zofw.algorithms.ZOSFW(batch_size=20), budget=budget, rng=0)
     assert solve(problem, region, budget).fun - best < 0.5 * (rival.fun - best)
+
+
+def quadratic(d, shift=0.0, height=1.0, length=1.0):
+    centre = np.linspace(-0.5, 0.9, d)
+    return BlackBox(lambda x: height * (float((((x / length) - centre) ** 2).sum()) + shift), dim=d)
+
+
+@pytest.mark.parametrize(("height", "length"), [(2.0**10, 1.0), (2.0**-20, 2.0**5), (1.0, 2.0**-8)])
+def test_powers_of_two_in_value_and_length_change_no_bit(height, length):
+    def run(height, length):
+        return solve(
+            quadratic(7, height=height, length=length), zofw.L1Ball(length), 400, method="explore-correct"
+        )
+
+    plain, scaled = run(1.0, 1.0), run(height, length)
+    assert np.array_equal(scaled.x / length, plain.x) and scaled.nfev == plain.nfev
+    assert scaled.status is plain.status and scaled.gap == height * plain.gap
+
+
+@pytest.mark.parametrize("shift", [-100.0, 0.0, 1.0])
+def test_a_shift_of_the_values_does_not_matter_nor_a_zero_at_the_start(shift):
+    d, region = 7, zofw.L1Ball(1.0)
+    start = quadratic(d).fun(region.initial_point(d))
+    for offset in (shift, -start):
+        result = solve(quadratic(d, shift=offset), region, 2000, method="explore-correct")
+        best = zofw.reference(Quadratic(2 * np.eye(d), np.linspace(-0.5, 0.9, d)), region)
+        assert result.status is zofw.Status.CONVERGED and np.abs(result.x - best.x).max() < 1e-5
+
+
+def test_a_kink_is_not_certified():
+    centre = np.array([0.2, 0.1, 0.3, 0.15, 0.25])
+    problem = BlackBox(lambda x: float(np.abs(x - centre).sum()), dim=5)
+    result = solve(problem, zofw.Simplex(), 1500, method="explore-correct", x0=centre)
+    assert result.status is not zofw.Status.CONVERGED and not result.success
+
+
+def test_components_that_were_not_looked_at_are_not_certified():
+    n = 2000
+    centres = np.zeros((n, 4))
+    centres[7] = [3000.0, 0, 0, 0]  # the only component that matters
+    problem = Quadratic(np.eye(4), centres)
+    result = solve(problem, zofw.L1Ball(1.0), 9 * n, method="explore-correct", gap_tol=1e-3)
+    assert result.status is not zofw.Status.CONVERGED
+
+
+def test_a_converged_run_states_a_bound_that_holds():
+    Z, y = RNG.standard_normal((40, 8)), np.where(RNG.random(40) < 0.5, -1.0, 1.0)
+    problem, region = Logistic(Z, y), zofw.Simplex()
+    result = solve(problem, region, 200_000, method="explore-correct")
+    g = problem.gradient(result.x)
+    assert result.status is zofw.Status.CONVERGED and result.success
+    assert float(g @ (result.x - region.lmo(g))) <= result.trace["bound"][-1] < 1e-6
+    assert "at most" in result.message
+
+
+def test_a_vertex_is_found_exactly():
+    Z = RNG.standard_normal((5000, 12))
+    y = np.where(Z[:, 3] > 0, 1.0, -1.0)
+    result = solve(Logistic(Z, y), zofw.L1Ball(0.1), 40_000, method="explore-correct")
+    assert result.x[3] == 0.1 and np.count_nonzero(result.x) == 1
+
+
+@pytest.mark.parametrize("budget", [3_000, 20_000, 60_000])
+def test_the_budget_is_spent_unless_the_run_is_certified(budget):
+    problem = Logistic(*zofw.data.load("breast-cancer"))
+    result = solve(problem, zofw.L1Ball(10.0), budget, method="explore-correct", diagnose=0)
+    assert result.status is zofw.Status.CONVERGED or result.nfev >= 0.98 * budget
+
+
+def test_the_page_has_the_options_of_the_code():
+    page = (Path(__file__).parents[2] / "docs/methods/explore-correct.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| **")]
+    said = [
+        tuple(cell.strip(" *").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row)[1:-1])
+        for row in rows
+    ]
+    assert said == [(o.name, o.price, o.worth, o.due) for o in OPTIONS]
+
+
+def test_the_story_accounts_for_the_queries():
+    result = solve(quadratic(6), zofw.Simplex(), 400, method="explore-correct")
+    last = result.trace.infos[-1]
+    told = sum(number for name, number in last.items() if name.endswith(" queries"))
+    assert 0 < told <= result.nfev and "correct:" in result.story() and result.message in result.story()
 
 
 def test_the_derived_settings_come_with_reasons():

@@ -34,6 +34,7 @@ from zofw.lab.runner import Unit, execute
 from zofw.lab.spec import Experiment, read
 from zofw.lab.summary import Summary, read_summary
 from zofw.lab.summary import compare as compare_runs
+from zofw.run.record.result import Result
 
 __all__ = ["app", "main"]
 
@@ -98,6 +99,9 @@ def run(
     workers: Workers = 2,
     quiet: Quiet = False,
     as_json: Json = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Tell of every run what it did with its budget.")
+    ] = False,
 ) -> None:
     """Run a specification: a problem, a set, methods, seeds.
 
@@ -111,7 +115,10 @@ def run(
     if check:
         _check(experiment, _code(code), as_json)
     else:
-        _carry_out(experiment, out or _default_out(experiment), workers, quiet, as_json, code=_code(code))
+        folder = out or _default_out(experiment)
+        _carry_out(experiment, folder, workers, quiet, as_json, code=_code(code))
+        for path in sorted(folder.rglob("result.npz")) if explain else ():
+            console().print(f"{path.parent.relative_to(folder)}\n{Result.load(path).story()}", soft_wrap=True)
 
 
 @app.command()

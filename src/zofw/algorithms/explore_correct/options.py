@@ -28,7 +28,7 @@ class Option:
 
 
 OPTIONS = (
-    Option("certify", "n(2d + 9)", "the end of the run", "no decrease is in sight, or the gap is believed to be below gap_tol"),
+    Option("certify", "n(2d + 9)", "the end of the run", "no decrease is in sight, or the gap is believed to be below the tolerance"),
     Option("line", "3|S|", "a step that is checked", "x was walked, for at least twice its price"),
     Option(
         "correct",
@@ -37,7 +37,7 @@ OPTIONS = (
         "explored for twice its price since the last",
     ),
     Option("sweep", "n(d + 1)", "all that knowing ∇f would bring", "never"),
-    Option("walk", "half of what g has cost", "as exploring", "in place of exploring, where draws do not agree on a vertex"),
+    Option("walk", "half of what g has cost", "as exploring", "in place of exploring, from 64 dimensions on, where draws do not agree on a vertex"),
     Option("explore", "half of what g has cost", "a third of what knowing ∇f would bring", "two corrections had no candidate"),
 )  # fmt: skip
 

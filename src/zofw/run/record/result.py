@@ -90,6 +90,24 @@ class Result(Record):
         """The same in a notebook, with the curve."""
         return as_html(self)
 
+    def story(self) -> str:
+        """What the run did with its budget, a line for each kind of action that the method tells of.
+
+        A method tells by four columns of its trace for an action: ``<action> times``, ``queries``, ``promised`` and ``brought``, the last two
+        decreases of the objective on the batches that it asked.
+        """
+        last = self.trace.infos[-1] if len(self.trace) else {}
+        names = [name.removesuffix(" times") for name in last if name.endswith(" times")]
+        lines = [f"{self.method}: {self.nfev:,} queries in {self.nit:,} iterations. {self.message}"]
+        for name in sorted(names, key=lambda name: -last[f"{name} queries"]):
+            times, queries, promised, brought = (
+                last[f"{name} {column}"] for column in ("times", "queries", "promised", "brought")
+            )
+            words = f"{name}: {times:,.0f} times, {queries:,.0f} queries ({queries / max(self.nfev, 1):.0%})"
+            words += f", promised a decrease of {promised:.2g}" if promised else ""
+            lines.append(words + (f", brought {brought:.2g}" if brought else ""))
+        return "\n  ".join(lines)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to one npz file, without pickle."""
         write_document(path, "result", VERSION, dict(self))
