@@ -269,20 +269,23 @@ class Pipeline:
         return None
 
     def mean(self, x: Array) -> float:
-        """The exact mean at x, for diagnosis: the same way, with nothing charged; NaN where the policy gives it up."""
+        """The exact mean at x, for diagnosis: the same way, with nothing charged; NaN where the policy gives it up.
+
+        A signal does not end it: the row of a trace is the same whether or not the run is interrupted behind it.
+        """
         answer = OpenAnswer(self._able, Query(x, Batch(self.problem.n)))
         attempts = Attempts(self.policy, None)
         self._work(answer, attempts)
         if answer.complete:
             return float(answer.answer().values[0, 0])
-        if not attempts.interrupted:
-            attempts.end(answer.paid)
+        attempts.end(answer.paid)
         return math.nan
 
     def _work(self, answer: OpenAnswer, attempts: Attempts) -> None:
         """Have the tiles of a query evaluated, as far as policy, budget and signals allow."""
-        todo = deque(answer.missing() if self.signals.received is None else ())
-        attempts.interrupted = self.signals.received is not None
+        ends = attempts.session is not None  # a signal, but for diagnosis
+        attempts.interrupted = ends and self.signals.received is not None
+        todo = deque(() if attempts.interrupted else answer.missing())
         for outcome in self.engine.outcomes(answer, todo):
             if outcome is not None:
                 for part in outcome.parts:
@@ -293,7 +296,7 @@ class Pipeline:
                     if wait is not None:
                         self.signals.sleep(wait)
                         todo.extendleft(reversed(outcome.left))
-            if self.signals.received is not None:
+            if ends and self.signals.received is not None:
                 attempts.interrupted = True
             if attempts.over and not answer.complete:
                 todo.clear()
