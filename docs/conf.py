@@ -29,7 +29,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx-mathjax-offline",
 ]
-exclude_patterns = ["_build", "api/generated/methods.md", "gallery/**/*.ipynb"]
+exclude_patterns = ["_build", "api/registered.md", "gallery/**/*.ipynb"]
 suppress_warnings = ["config.cache"]
 default_role = "code"
 nitpicky = False
@@ -39,8 +39,12 @@ myst_heading_anchors = 3
 myst_dmath_double_inline = True
 
 autosummary_generate = [
-    "api/generated/methods.md",
-    *(f"api/{page.name}" for page in sorted((Path(__file__).parent / "api").glob("*.md"))),
+    "api/registered.md",
+    *(
+        f"api/{page.name}"
+        for page in sorted((Path(__file__).parent / "api").glob("*.md"))
+        if page.name != "registered.md"
+    ),
 ]
 autosummary_ignore_module_all = False
 autodoc_typehints = "none"

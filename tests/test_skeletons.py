@@ -125,6 +125,7 @@ def test_other_packages_are_found_by_their_entry_points(tmp_path, monkeypatch):
         assert "from-afar" in registry and "from-afar" not in list(registry)
         f = my_problem.Distances()
         assert zofw.minimize(f, zofw.Simplex(), method="from-afar", budget=2000, rng=0).nfev <= 2000
+        assert '"from-afar"' in CliRunner().invoke(app, ["methods", "--json"]).output
         with pytest.raises(KeyError, match="did you mean 'from-afar'"):
             registry["from-far"]
     finally:

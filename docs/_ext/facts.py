@@ -317,8 +317,7 @@ class MethodChart(SphinxDirective):
 
 def list_settings(app: Sphinx, config: Config) -> None:
     """Write the list of settings that the API page includes, from the registry, before autosummary looks for it."""
-    path = Path(app.srcdir) / "api" / "generated" / "methods.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = Path(app.srcdir) / "api" / "registered.md"
     names = "\n".join(f"   {cls.__name__}" for cls in zofw.methods().values())
     path.write_text(
         "```{eval-rst}\n.. currentmodule:: zofw\n\n.. autosummary::\n   :toctree: generated\n"

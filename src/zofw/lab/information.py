@@ -28,6 +28,7 @@ from zofw.lab.plain_text import plain
 from zofw.lab.provenance import environment
 from zofw.problems import problems as registered_problems
 from zofw.problems.linear import kernel_for
+from zofw.registry import Registry
 
 __all__ = ["LOOKING", "shelf"]
 
@@ -44,7 +45,9 @@ def first_sentence(thing: object) -> str:
 
 
 def _listed(registry: Mapping[str, Any], describe: Callable[[Any], dict[str, str]], as_json: bool) -> None:
-    _rows([{"name": name, **describe(cls)} for name, cls in registry.items()], as_json)
+    """Our own, then those of other packages."""
+    names = [*registry, *(registry.others if isinstance(registry, Registry) else ())]
+    _rows([{"name": name, **describe(registry[name])} for name in names], as_json)
 
 
 def _rows(rows: list[dict[str, Any]], as_json: bool) -> None:
