@@ -240,3 +240,31 @@ def test_values_in_single_precision_are_no_accident():
             inside=True,
         )
         assert result.fun < 0.42 and result.nfev <= 400
+
+
+def test_walls_are_kept_away_from_where_the_user_says_so_and_nan_stays_an_error():
+    def barrier(x):
+        return float(-np.log(x - 0.3).sum() + 3 * x.sum()) if x.min() > 0.3 else np.inf
+
+    result = zofw.minimize(
+        zofw.problems.BlackBox(barrier, dim=3, worse=np.inf),
+        zofw.Box(0.0, 1.0),
+        x0=[0.9, 0.8, 0.7],
+        budget=300,
+        rng=0,
+    )
+    np.testing.assert_allclose(result.x, 0.3 + 1 / 3, atol=1e-4)
+    walled = zofw.problems.BlackBox(
+        lambda X, batch: np.where(X[:, :1] > 0.5, np.inf, X.sum(1, keepdims=True)),
+        dim=3,
+        vectorized=True,
+        worse=1e6,
+    )
+    assert zofw.minimize(
+        walled, zofw.Box(0.0, 1.0), x0=np.full(3, 0.4), budget=60, rng=0
+    ).fun == pytest.approx(0.0, abs=1e-9)
+    for function, worse in ((barrier, None), (lambda x: np.nan, np.inf)):
+        with pytest.raises(zofw.EvaluationError):
+            zofw.minimize(
+                zofw.problems.BlackBox(function, dim=3, worse=worse), zofw.Box(0.0, 1.0), budget=60, rng=0
+            )

@@ -9,6 +9,7 @@ rho averaging, p refresh probability, n components, d dimension, b directions, S
 
 from zofw.core.protocols import Algorithm, FirstOrder, Problem, Step
 from zofw.core.query import (
+    WORST,
     Answer,
     Array,
     Batch,
@@ -39,6 +40,7 @@ from zofw.core.task import (
 )
 
 __all__ = [
+    "WORST",
     "Algorithm",
     "Answer",
     "Array",

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+WORST = 1e100  # a value from here on is worse than anything, and says nothing about slopes
+
 
 def of_length(length: int, vector: Any, product: str) -> Array:
     """The vector as floats, or a sentence about its shape."""

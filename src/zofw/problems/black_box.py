@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from zofw.arrays import as_kind, sample_of_kind, to_numpy
-from zofw.core import Array, EvaluationError, Indices
+from zofw.core import WORST, Array, EvaluationError, Indices
 
 UNSTATED = -1  # components of a function whose user did not say how many
 
@@ -38,6 +38,9 @@ class BlackBox:
         An array of the kind that ``fun`` wants, such as ``torch.zeros(1, device="cuda")``: points, and the indices of a
         batch, are handed over as torch tensors, or arrays of any library that follows the array API standard, in its
         precision and on its device. Only its kind is kept. By default ``fun`` gets NumPy arrays.
+    worse
+        For a function with walls: a value from here on counts as worse than anything, ``worse=np.inf`` for infinity alone. It
+        is handed on as 1e100, which the method for one function keeps away from. By default infinity is an error. NaN always is.
 
     Notes
     -----
@@ -64,6 +67,7 @@ class BlackBox:
     vectorized: bool = False
     at_once: int | None = None
     like: Any = None
+    worse: float | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.fun):
@@ -83,6 +87,10 @@ class BlackBox:
             raise ValueError(
                 f"at_once={self.at_once!r}: it is a whole number of at least 1 and goes with vectorized=True."
             )
+        if self.worse is not None and not self.worse == self.worse:
+            raise ValueError(
+                "worse should be a number from which on values are worse than anything; got NaN."
+            )
         if self.like is not None:
             object.__setattr__(self, "like", sample_of_kind(self.like))
 
@@ -99,7 +107,8 @@ class BlackBox:
                     f"is no array: {error}.",
                     point=points[0],
                 ) from error
-            return array.astype(np.float64, copy=False) if array.dtype.kind == "f" else array
+            table = array.astype(np.float64, copy=False) if array.dtype.kind == "f" else array
+            return table if self.worse is None else np.where(table >= self.worse, WORST, table)
         table = np.empty((len(points), len(components)))
         for row, x in enumerate(points):
             for column, i in enumerate(components):
@@ -115,7 +124,8 @@ class BlackBox:
         """f_i(x) by one call of a function that is not vectorised, which gets a copy of x that nothing else reads."""
         given = self._given(np.array(x))
         arguments = (given, component) if self._takes_component else (given,)
-        return self._number(self._call(x, component, *arguments), x, component)
+        value = self._number(self._call(x, component, *arguments), x, component)
+        return WORST if self.worse is not None and value >= self.worse else value
 
     @cached_property
     def _takes_component(self) -> bool:

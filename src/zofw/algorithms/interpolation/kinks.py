@@ -11,7 +11,7 @@ from zofw.algorithms.interpolation.bundle import Bundle
 from zofw.algorithms.interpolation.design import first_points
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.state import Action, State, ask
-from zofw.core import Answer, Array, Purpose, Query, Task
+from zofw.core import WORST, Answer, Array, Purpose, Query, Task
 
 RISE = 0.5  # of the promised gain: beyond, the next step may be longer
 UNSEEN = 1e-15  # of the value
@@ -41,6 +41,8 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
         if not g.any():  # values in single precision do not differ at this width
             return replace(state, bundle=None, stint=0)
         return replace(state, bundle=bundle.with_cut(c, before, g, state.size))
+    if not bundle.sigma > 0:  # a flat function has no slope
+        return replace(state, stint=0)
     z, gain, bundle = bundle.trial(frame, c, before)
     if not gain > UNSEEN * abs(before):  # differences as wide as the last steps were show no more
         finer = replace(Bundle.empty(frame.rank, state.size), step=FINER * h, sigma=bundle.sigma)
@@ -51,6 +53,8 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
         return (yield from ask(task, frame, state, z[None, :]))
     state, value, g = yield from sweep(task, frame, state, z, h, None, Purpose.ESTIMATE)
     sigma = bundle.sigma
+    if state.values[-frame.rank - 1 :].max() >= WORST:
+        return replace(state, bundle=replace(bundle, sigma=4 * sigma))
     if before - value > RISE * gain:
         sigma = sigma / 2
     elif value - before > gain:

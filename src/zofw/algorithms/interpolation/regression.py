@@ -21,13 +21,13 @@ import numpy as np
 
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.model import System
-from zofw.algorithms.interpolation.state import Action, State, ask
+from zofw.algorithms.interpolation.state import Action, State, ask, tame
 from zofw.algorithms.interpolation.subproblem import nearest, trust_region_step
 from zofw.core import Array, Task
 
 SHOWN = 6.0  # times the noise: the rise of the model at the points that are asked for
 REACH = 8.0  # times that rise: points that rise more are left out of the fit
-MOST_POINTS = 250
+MOST_POINTS = 400
 
 
 def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
@@ -54,8 +54,8 @@ def estimate(frame: Frame, state: State, z: Array) -> State:
     order = np.argsort(rise, kind="stable")
     enough = min(len(order), (r + 1) * (r + 2) // 2 + r)
     count = max(enough, int(np.count_nonzero(rise <= REACH * SHOWN * state.noise)))
-    chosen = order[: min(count, MOST_POINTS)]
-    Y, f = state.points[chosen], state.values[chosen]
+    chosen = np.sort(order[:count])[-MOST_POINTS:]  # the last ones, which are asked for where they tell most
+    Y, f = state.points[chosen], tame(state.values[chosen])
     reach = max(float(np.median(np.linalg.norm(Y - z, axis=1))), 1e-9 * state.size)
     entries = max(float(np.mean((reach**2 * state.H) ** 2)), 1e-300)
     nu = state.noise**2 / entries

@@ -9,7 +9,7 @@ import numpy as np
 
 from zofw.algorithms.interpolation.bundle import Bundle
 from zofw.algorithms.interpolation.frame import Frame
-from zofw.core import Answer, Array, Indices, OutOfBudget, Purpose, Query, Task
+from zofw.core import WORST, Answer, Array, Indices, OutOfBudget, Purpose, Query, Task
 
 Action = Generator[Query, Answer, "State"]
 SAME = 1e-6  # of ρ: points nearer than this are one
@@ -55,8 +55,9 @@ class State:
 
     @property
     def won(self) -> float:
-        """The decrease since the start."""
-        return float(self.values[0]) - self.value
+        """The decrease since the start, or since the first point that is not worse than anything."""
+        seen = self.values[self.values < WORST]
+        return float(seen[0]) - self.value if len(seen) else 0.0
 
 
 def ask(task: Task, frame: Frame, state: State, Z: Array, purpose: Purpose = Purpose.ESTIMATE) -> Action:
@@ -73,6 +74,15 @@ def ask(task: Task, frame: Frame, state: State, Z: Array, purpose: Purpose = Pur
         values=values,
         best=best if values[best] < state.value else state.best,
     )
+
+
+def tame(f: Array) -> Array:
+    """Values with those that are worse than anything lowered to what a model can bear: twice the rise of the others."""
+    wall = f >= WORST
+    if not wall.any() or wall.all():
+        return f
+    low, high = float(f[~wall].min()), float(f[~wall].max())
+    return np.where(wall, high + max(high - low, 1e-3 * abs(high)), f)
 
 
 def asked(state: State, z: Array) -> int | None:

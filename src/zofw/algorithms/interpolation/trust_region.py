@@ -9,7 +9,7 @@ import numpy as np
 from zofw.algorithms.interpolation.design import first_points
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.model import System
-from zofw.algorithms.interpolation.state import Action, State, ask, asked
+from zofw.algorithms.interpolation.state import Action, State, ask, asked, tame
 from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
 from zofw.core import Array, Task
 
@@ -123,7 +123,7 @@ def _include(state: State, new: int) -> State:
 
 def fit(state: State) -> State:
     """The interpolant of least change around the best point."""
-    Y, f = state.points[state.chosen], state.values[state.chosen]
+    Y, f = state.points[state.chosen], tame(state.values[state.chosen])
     _, g, H = System.of(Y, state.z, state.delta).fit(f - state.value, state.H)
     history = state.history
     if len(Y) > 2 * len(g):  # before, |H| grows because the model does

@@ -83,9 +83,12 @@ def learn(run: Run, sample: Callable[[], np.random.Generator]) -> Generator[Quer
 def returned(run: Run, last: Known) -> Known:
     """The last iterate, unless a point is known to be lower; where its gap was found small, that one.
 
-    Of a sum whose last iterate was not evaluated whole, nothing is known to be lower.
+    Of a sum whose last iterate was not evaluated whole, nothing is known to be lower; where a method has measured noise, the
+    least of many values is the luckiest, and no point is known to be lower either.
     """
     best = run.best
+    if run.info.numbers.get("noise", 0.0) > 0:
+        return last
     if (
         best is None
         or run.status in (Status.CONVERGED, Status.ESTIMATED)
