@@ -41,8 +41,6 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
         if not g.any():  # values in single precision do not differ at this width
             return replace(state, bundle=None, stint=0)
         return replace(state, bundle=bundle.with_cut(c, before, g, state.size))
-    if not bundle.sigma > 0:  # a flat function has no slope
-        return replace(state, stint=0)
     z, gain, bundle = bundle.trial(frame, c, before)
     if not gain > UNSEEN * abs(before):  # differences as wide as the last steps were show no more
         finer = replace(Bundle.empty(frame.rank, state.size), step=FINER * h, sigma=bundle.sigma)
