@@ -29,7 +29,7 @@ from zofw.extend.play import (
 from zofw.sets import Box, L2Ball, as_set
 from zofw.sets.check import Skipped
 
-SEEDS = 2  # runs whose mean decrease is compared
+SEEDS = 1  # runs whose mean decrease is compared
 DRAWS = 500  # first iterations whose mean and covariance are measured
 PAIRS = 30  # runs on either side of a comparison in law
 LEAST_COSINE = 0.3  # of mean estimate and mean gradient; momentum lags, hence so little
