@@ -108,10 +108,11 @@ class Stencil(Enum):
     FORWARD = "forward"  # x + μu, and x once
     QUADRATIC = "quadratic"  # x + μu, x − μu, and x once: slope and curvature
     VALUE = "value"  # x alone
+    AHEAD = "ahead"  # x + μu alone
 
     def __init__(self, name: str) -> None:
         self.two_sided = name in ("central", "quadratic")
-        self.has_base = name != "central"
+        self.has_base = name not in ("central", "ahead")
 
 
 class Purpose(Enum):
@@ -164,6 +165,35 @@ class Batch:
         if self.indices is None:
             return np.arange(start, min(stop, self.n), dtype=np.int64)
         return self.indices[start:stop]
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """The coordinates that each component of a batch depends on: index[starts[s]:starts[s + 1]] for position s."""
+
+    starts: Indices
+    index: Indices
+
+    @classmethod
+    def full(cls, size: int, dim: int) -> Pattern:
+        """Every component may depend on all coordinates."""
+        index = np.tile(np.arange(dim, dtype=np.int64), size)
+        return cls(np.arange(size + 1, dtype=np.int64) * dim, index)
+
+    @property
+    def sizes(self) -> Indices:
+        """How many coordinates each component has."""
+        return np.diff(self.starts)
+
+    def places(self, positions: Indices) -> Indices:
+        """Where the coordinates of these positions stand in the list of all."""
+        sizes, ends = self.sizes[positions], np.cumsum(self.sizes[positions])
+        return np.arange(sizes.sum()) + np.repeat(self.starts[positions] - ends + sizes, sizes)
+
+    @property
+    def cost(self) -> int:
+        """Evaluations of a forward difference along each of them: Σ(|support_i| + 1)."""
+        return self.index.size + self.sizes.size
 
 
 class Tile(NamedTuple):
@@ -266,9 +296,11 @@ class Query:
             raise ValueError(f"A query along directions needs a radius > 0; got {radius!r}.")
         if directions is not None and directions.dim != dim:
             raise ValueError(f"The anchors have dimension {dim}, the directions {directions.dim}.")
+        if variance and stencil is Stencil.AHEAD:
+            raise ValueError("A query with the AHEAD stencil has no differences, and so no variance of them.")
         if paired and (variance or stencil in (Stencil.VALUE, Stencil.QUADRATIC)):
             raise ValueError(
-                "A paired query takes the CENTRAL or FORWARD stencil and has no variance over its batch."
+                "A paired query takes the CENTRAL, FORWARD or AHEAD stencil and has no variance over its batch."
             )
         if paired and size != count:
             raise ValueError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Atom, as_atom
-from zofw.core.query import Array, Batch, Directions, Indices
+from zofw.core.query import Array, Batch, Directions, Indices, Pattern
 
 ONE_THREAD = 8192  # entries of vectors that OpenBLAS, which comes with NumPy, multiplies on one thread
 
@@ -103,6 +103,7 @@ class Task:
     draw: Callable[[np.random.Generator, int, int], Indices] = field(default=_integers, compare=False)
     lmos: int = field(default=0, compare=False)
     paid: int = field(default=0, compare=False)
+    known_pattern: Callable[[Batch], Pattern | None] | None = None
 
     @property
     def remaining(self) -> float:
@@ -145,6 +146,16 @@ class Task:
         if conditioned is None:
             return U
         return conditioned(None if self.support is None else self.support(S))
+
+    @property
+    def structured(self) -> bool:
+        """Whether it is known which coordinates a component depends on."""
+        return self.known_pattern is not None
+
+    def pattern(self, S: Batch) -> Pattern:
+        """The coordinates that each component of S depends on; all of them where nothing is known."""
+        found = None if self.known_pattern is None else self.known_pattern(S)
+        return Pattern.full(len(S), self.dim) if found is None else found
 
     def sample(self, rng: np.random.Generator, size: int) -> Batch:
         """``size`` components drawn uniformly with replacement."""

@@ -8,6 +8,7 @@ from zofw.directions.orthogonal import CosineBlock, Orthogonal
 from zofw.directions.rademacher import Rademacher
 from zofw.directions.registry import laws
 from zofw.directions.sphere import Sphere
+from zofw.directions.unit_steps import UnitSteps
 
 __all__ = [
     "Coordinate",
@@ -19,6 +20,7 @@ __all__ = [
     "Orthogonal",
     "Rademacher",
     "Sphere",
+    "UnitSteps",
     "basis",
     "laws",
 ]

@@ -35,10 +35,11 @@ COORDINATES = Row(
 PRODUCTS = Row("along_products", "product_groups", "A·U by the law, then sums without a table of values")
 TABLE_OF_VALUES = Row("table", None, "A·U by the law, then a table of all values")
 TOUCHED = Row("touched", None, "a table of the values of the rows with a_ij ≠ 0")
+OWN = Row("own", "loss_values", "φ(t_i ± μa_ij) for the coordinates of each component")
 PAIRED = Row("paired", None, "a_jᵀu_j for each pair, then a table of their values")
 
 # few: at most FEW entries of U
-LAWS = ("few signs", "signs", "few normals", "normals", "coordinates", "other")
+LAWS = ("few signs", "signs", "few normals", "normals", "coordinates", "unit steps", "other")
 STORAGES = ("sparse", "dense")
 STENCILS = ("value", "differences", "variance", "paired")  # a loss without a kernel goes with the variance
 
@@ -47,6 +48,7 @@ KERNELS: dict[tuple[str, str, str], Row] = {
     **{(law, storage, "paired"): PAIRED for law in LAWS for storage in STORAGES},
     **{(law, storage, "variance"): TABLE_OF_VALUES for law in LAWS for storage in STORAGES},
     **{(law, storage, "differences"): PRODUCTS for law in LAWS for storage in STORAGES},
+    **{("unit steps", storage, "paired"): OWN for storage in STORAGES},
     ("few signs", "sparse", "differences"): TABLED,
     ("few normals", "sparse", "differences"): TABLED,
     ("signs", "sparse", "differences"): STREAMED,

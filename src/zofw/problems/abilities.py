@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -10,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import DTypeLike
 
-from zofw.core import Array, Batch, EvaluationError, Indices, Problem, Query, Tile
+from zofw.core import Array, Batch, EvaluationError, Indices, Pattern, Problem, Query, Tile
 
 TILE_VALUES = 1 << 22  # numbers in one table of values, or in one array of points: 32 MB
 
@@ -121,6 +122,14 @@ class Supported(Protocol):
 
 
 @runtime_checkable
+class Patterned(Protocol):
+    """A problem that may know on which coordinates each of its components depends."""
+
+    def pattern(self, batch: Batch) -> Pattern | None:
+        """The coordinates of each component of a batch; None where they are not known."""
+
+
+@runtime_checkable
 class Precise(Protocol):
     """A problem that says in which precision its values are computed."""
 
@@ -140,8 +149,9 @@ class Abilities:
         It takes points with one component each; every evaluation is a call of its own; it is held in parts.
     mean, value
         Its exact mean where that is computed and asked of nobody, and where it has its own way to it at all.
-    gradient, support, dtype
-        The gradient of the mean, the coordinates that a batch depends on, the precision of the values.
+    gradient, support, pattern, dtype
+        The gradient of the mean, the coordinates that a batch depends on, those of each of its components, the precision of
+        the values.
     """
 
     structured: Structured | None
@@ -154,6 +164,7 @@ class Abilities:
     value: Callable[[Array], float] | None
     gradient: Callable[[Array], Array] | None
     support: Callable[[Batch], Indices] | None
+    pattern: Callable[[Batch], Pattern | None] | None
     dtype: DTypeLike
 
 
@@ -172,6 +183,18 @@ def abilities(problem: Problem) -> Abilities:
         return _abilities(problem)
 
 
+def _known_support(problem: Problem) -> Callable[[Batch], Indices] | None:
+    """A black box has the support it was given where others have a method."""
+    given = isinstance(problem, Patterned) and not inspect.ismethod(getattr(problem, "support", None))
+    return problem.support if isinstance(problem, Supported) and not given else None
+
+
+def _known_pattern(problem: Problem) -> Callable[[Batch], Pattern | None] | None:
+    """Where a problem knows the coordinates of its first component, it knows those of all."""
+    first = Batch(problem.n, np.zeros(1, dtype=np.int64))
+    return problem.pattern if isinstance(problem, Patterned) and problem.pattern(first) is not None else None
+
+
 def _abilities(problem: Problem) -> Abilities:
     value = problem.value if isinstance(problem, Averaged) else None
     asks = isinstance(problem, Asking) and problem.asks
@@ -185,6 +208,7 @@ def _abilities(problem: Problem) -> Abilities:
         None if asks else value,
         value,
         problem.gradient if isinstance(problem, Differentiable) else None,
-        problem.support if isinstance(problem, Supported) else None,
+        _known_support(problem),
+        _known_pattern(problem),
         problem.dtype if isinstance(problem, Precise) else np.float64,
     )

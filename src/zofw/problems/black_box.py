@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 
 from zofw.arrays import as_kind, sample_of_kind, to_numpy
-from zofw.core import WORST, Array, EvaluationError, Indices
+from zofw.core import WORST, Array, Batch, EvaluationError, Indices, Pattern
+from zofw.extras import lazy
+
+sp: Any = lazy("scipy.sparse")
 
 UNSTATED = -1  # components of a function whose user did not say how many
 
@@ -41,6 +44,10 @@ class BlackBox:
     worse
         For a function with walls: a value from here on counts as worse than anything, ``worse=np.inf`` for infinity alone. It
         is handed on as 1e100, which the method for one function keeps away from. By default infinity is an error. NaN always is.
+    support
+        Which coordinates each component depends on: a sparse (n, d) matrix whose non-zero places say so, a list of n
+        lists of coordinates, or a function i → coordinates. Methods may then ask for differences of a component along its own
+        coordinates alone, which are all that its gradient has.
 
     Notes
     -----
@@ -68,6 +75,7 @@ class BlackBox:
     at_once: int | None = None
     like: Any = None
     worse: float | None = None
+    support: Any = None
 
     def __post_init__(self) -> None:
         if not callable(self.fun):
@@ -91,8 +99,40 @@ class BlackBox:
             raise ValueError(
                 "worse should be a number from which on values are worse than anything; got NaN."
             )
+        shape = self.support.shape if self.support is not None and sp.issparse(self.support) else None
+        if shape not in (None, (self.n, self.dim)):
+            raise ValueError(
+                f"BlackBox needs a support of shape ({self.n}, {self.dim}); got a matrix of shape {shape}."
+            )
+        if not (self.support is None or shape or callable(self.support)) and len(self.support) != self.n:
+            raise ValueError(
+                f"BlackBox needs the support of {self.n} components; got {len(self.support)} lists."
+            )
         if self.like is not None:
             object.__setattr__(self, "like", sample_of_kind(self.like))
+
+    def pattern(self, batch: Batch) -> Pattern | None:
+        """The coordinates of each component of a batch, where they are known."""
+        components = batch.slice(0, len(batch))
+        if self.support is None:
+            return None
+        if sp.issparse(self.support):
+            rows = sp.csr_array(self.support)[components]
+            return Pattern(rows.indptr.astype(np.int64), rows.indices.astype(np.int64))
+        lists = [
+            np.unique(
+                np.asarray(self.support(i) if callable(self.support) else self.support[i], dtype=np.int64)
+            )
+            for i in components.tolist()
+        ]
+        for i, found in zip(components.tolist(), lists, strict=True):
+            if found.size and not 0 <= found[0] <= found[-1] < self.dim:
+                raise ValueError(
+                    f"BlackBox: the support of component {i} has coordinates from {found[0]} to {found[-1]}; they should be "
+                    f"from 0 to {self.dim - 1}."
+                )
+        starts = np.concatenate([[0], np.cumsum([found.size for found in lists])]).astype(np.int64)
+        return Pattern(starts, np.concatenate([np.zeros(0, dtype=np.int64), *lists]))
 
     def values(self, points: Array, components: Indices) -> Array:
         if self.vectorized:

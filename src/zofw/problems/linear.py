@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from zofw import kernels
 from zofw.arrays import to_numpy
-from zofw.core import Array, Batch, Directions, Indices, Query, Tile, blocks, of_length
-from zofw.directions import Coordinates, Implicit
+from zofw.core import Array, Batch, Directions, Indices, Pattern, Query, Stencil, Tile, blocks, of_length
+from zofw.directions import Coordinates, Implicit, UnitSteps
 from zofw.directions.implicit import as_csr
 from zofw.extras import lazy
 from zofw.kernels import table
@@ -104,6 +104,13 @@ class LinearModel(ABC):
             return np.arange(self.dim, dtype=np.int64)
         return Rows.of(self.matrix, batch.indices).touched()[0]
 
+    def pattern(self, batch: Batch) -> Pattern | None:
+        """The coordinates of each component of a batch; None for dense rows, which have all of them."""
+        if not self.sparse:
+            return None
+        rows = Rows.of(self.matrix, batch.indices).csr()
+        return Pattern(rows.indptr.astype(np.int64), rows.indices.astype(np.int64))
+
     def values(self, points: Array, components: Indices) -> Array:
         batch = Batch(self.n, components)
         return self.loss(self._part(batch, 0, len(batch)).margins(points))
@@ -184,6 +191,28 @@ class LinearModel(ABC):
         steps, margins = query.radius * along[:, None], part.margins(query.anchors)
         return _joined([self._table_sums(query, tile, t[:, None], steps) for t in margins])
 
+    def _own(self, query: Query, tile: Tile, part: Part) -> Sums:
+        """φ(t_i + μ s_j a_ij) for every pair of a component and a coordinate; margins once for each component."""
+        U, pairs = query.directions, slice(tile.left, tile.right)
+        assert isinstance(U, UnitSteps)
+        components, position = np.unique(query.batch.slice(tile.left, tile.right), return_inverse=True)
+        t = self._part(Batch(self.n, components), 0, len(components)).margins(query.anchors)
+        steps = query.radius * (U.sign[pairs] * self._entries(components[position], U.index[pairs]))
+        return Sums(self.loss(np.add(t[:, position], steps, order="C")))
+
+    def _entries(self, rows: Indices, columns: Indices) -> Array:
+        """a_ij for pairs of a row and a column."""
+        if not self.sparse:
+            return np.asarray(self.matrix[rows, columns])
+        wanted = rows * self.dim + columns
+        place = np.minimum(np.searchsorted(self._places, wanted), self._places.size - 1)
+        return np.where(self._places[place] == wanted, self.matrix.data[place], 0.0)
+
+    @cached_property
+    def _places(self) -> Indices:
+        """i·d + j of the entries of a sparse A, increasing."""
+        return np.asarray(_row_of(self.matrix) * self.dim + self.matrix.indices)
+
     def _touched(self, query: Query, tile: Tile, part: Part) -> Sums:
         """The values that a step along a coordinate changes, in a table."""
         touched, margins = Touched.of(query, tile, part.matrix), part.margins(query.anchors)
@@ -195,6 +224,7 @@ class LinearModel(ABC):
         "along_coordinates": _along_coordinates,
         "table": _table,
         "paired": _paired,
+        "own": _own,
         "touched": _touched,
     }
 
@@ -285,6 +315,7 @@ def kernel_for(query: Query, sparse: bool, by_formula: bool = True) -> table.Row
         law, stencil = "none", "value"
     else:
         law = "coordinates" if isinstance(U, Coordinates) else "other"
+        law = "unit steps" if isinstance(U, UnitSteps) and query.stencil is Stencil.AHEAD else law
         stencil = "differences" if by_formula and not query.variance else "variance"
     if isinstance(U, Implicit):
         law = table.law_of(U.kind, U.dim * U.count)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from zofw.core import Array, Batch, EvaluationError, Indices, Query, Stencil, Tile, blocks
-from zofw.problems.abilities import TILE_VALUES, Sums
+from zofw.core import Array, Batch, EvaluationError, Indices, Pattern, Query, Stencil, Tile, blocks
+from zofw.problems.abilities import TILE_VALUES, Patterned, Sums
 from zofw.problems.evaluate import TILE_COMPONENTS, tile_sums
 
 Loader = Callable[[], Any]
@@ -135,6 +135,23 @@ class Sharded:
             mine = np.flatnonzero(owner == number)
             table[:, mine] = self.part(number).values(points, components[mine] - self.edges[number])
         return table
+
+    def pattern(self, batch: Batch) -> Pattern | None:
+        """The coordinates of each component of a batch, where every part is here and knows them."""
+        components = batch.slice(0, len(batch))
+        if not all(isinstance(part, Patterned) for part in self.parts):
+            return None
+        owner, lists = self._owner(components), [np.zeros(0, dtype=np.int64)] * len(components)
+        for number in np.unique(owner).tolist():
+            mine = np.flatnonzero(owner == number)
+            own = Batch(int(self.sizes[number]), components[mine] - self.edges[number])
+            found = self.parts[number].pattern(own)
+            if found is None:
+                return None
+            for place, index in zip(mine.tolist(), np.split(found.index, found.starts[1:-1]), strict=True):
+                lists[place] = index
+        starts = np.concatenate([[0], np.cumsum([index.size for index in lists])]).astype(np.int64)
+        return Pattern(starts, np.concatenate(lists))
 
     # ------------------------------------------------------------------ queries, part by part
 

@@ -40,6 +40,7 @@ def minimize(
     max_time: float | None = None,
     gap_tol: float | None = None,
     inside: bool = False,
+    structure: bool = True,
     callback: Callable[..., Any] | None = None,
     observers: Sequence[Observer] = (),
     diagnose: int | None = None,
@@ -78,6 +79,9 @@ def minimize(
         Further limits; see :class:`zofw.Session`.
     inside
         Evaluate only points of the set: for simulators and models that are undefined outside it.
+    structure
+        Whether a method may use what the problem knows of the coordinates that each component depends on (sparse samples, entries
+        of a matrix, ``BlackBox(…, support=…)``): knowledge beyond values. False switches it off.
     callback
         ``callback(intermediate_result=…)`` after every iteration; raising StopIteration stops the run with
         ``success=False``.
@@ -157,6 +161,7 @@ def minimize(
                 max_time=max_time,
                 gap_tol=gap_tol,
                 inside=inside,
+                structure=structure,
                 diagnose=diagnose,
                 observers=watchers,
                 **_handed(pipeline, diagnose is not None or is_first_order(method)),
@@ -297,6 +302,7 @@ def _handed(pipeline: Pipeline, diagnosed: bool) -> dict[str, Any]:
         "objective": objective,
         "gradient": able.gradient,
         "support": able.support,
+        "pattern": able.pattern,
         "dtype": able.dtype,
     }
 

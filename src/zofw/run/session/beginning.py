@@ -9,7 +9,7 @@ from typing import Any
 
 from zofw import kernels
 from zofw.algorithms import as_algorithm, is_first_order
-from zofw.core import Array, Batch, ConvexSet, FirstOrderTask, Indices, Task
+from zofw.core import Array, Batch, ConvexSet, FirstOrderTask, Indices, Pattern, Task
 from zofw.run.given import starting_point
 from zofw.run.record.limits import Limits, check_sizes
 from zofw.run.record.run import Run
@@ -31,6 +31,7 @@ class Asked:
     rng: Any
     gap_tol: float | None
     inside: bool
+    structure: bool
     diagnose: int | None
 
 
@@ -39,6 +40,7 @@ def begin(
     computed: bool,
     gradient: Callable[[Array], Array] | None,
     support: Callable[[Batch], Indices] | None,
+    pattern: Callable[[Batch], Pattern | None] | None,
 ) -> tuple[Run, Task]:
     """A new run, and what its method sees; ``computed`` where somebody computes the mean for nothing."""
     limits, region = asked.limits, as_set(asked.set)
@@ -70,13 +72,14 @@ def begin(
         asked.gap_tol,
         support,
         gradient if first_order else None,
+        pattern if asked.structure else None,
     )
     algorithm, reasons = as_algorithm(asked.method, task)
     start, note = starting_point(region, dim, asked.x0)
     reasons = reasons if note is None else {**reasons, "x0": note}
     state = algorithm.init(task, start)
     run = Run(
-        region, algorithm, dim, n, limits, asked.gap_tol, asked.inside, rows, pays, reserve, entropy_of(asked.rng), reasons,
+        region, algorithm, dim, n, limits, asked.gap_tol, asked.inside, asked.structure, rows, pays, reserve, entropy_of(asked.rng), reasons,
         uuid.uuid4().hex, state,
     )  # fmt: skip
     return run, task
@@ -92,8 +95,11 @@ def make_task(
     gap_tol: float | None,
     support: Callable[[Batch], Indices] | None,
     gradient: Callable[[Array], Array] | None,
+    pattern: Callable[[Batch], Pattern | None] | None,
 ) -> Task:
     """What the method sees; only a first-order one sees the gradient, and none the problem behind its functions."""
     seen = None if support is None else lambda batch: support(batch)
     task = Task(region, dim, n, budget, limits.max_iter, seen, inside, gap_tol, kernels.integers)
+    if pattern is not None:
+        task.known_pattern = lambda batch: pattern(batch)
     return task if gradient is None else FirstOrderTask(**vars(task), gradient=gradient)

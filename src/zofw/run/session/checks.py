@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from zofw.core import Answer, Array, Query
 from zofw.differences import LARGEST, STEEPEST, slopes, within
-from zofw.directions import Explicit
+from zofw.directions import Explicit, UnitSteps
 
 NOISE = 16.0  # differences below this many units in the last place of the values are not to be trusted
 
@@ -35,7 +35,7 @@ class RadiusWatch:
 
     def __call__(self, query: Query, answer: Answer) -> None:
         mu, eps, b = query.radius, self.eps, query.count
-        if mu > 0.5 * self._smallest or isinstance(query.asked, Explicit | None):
+        if mu > 0.5 * self._smallest or isinstance(query.asked, Explicit | UnitSteps | None):
             return
         self._smallest = mu
         if mu >= np.sqrt(eps) * max(1.0, float(np.abs(query.anchors).max())):

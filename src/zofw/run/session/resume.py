@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from zofw.algorithms import is_first_order
-from zofw.core import Answer, Array, Batch, EvaluationError, Indices
+from zofw.core import Answer, Array, Batch, EvaluationError, Indices, Pattern
 from zofw.core.task import no_gradient
 from zofw.run.files.documents import FileError
 from zofw.run.files.journal import Entry, Kind
@@ -38,6 +38,7 @@ class Handed:
     objective: Callable[[Array], float] | None = None
     gradient: Callable[[Array], Array] | None = None
     support: Callable[[Batch], Indices] | None = None
+    pattern: Callable[[Batch], Pattern | None] | None = None
     observers: Sequence[Observer] = ()
     dtype: DTypeLike = np.float64
     known: Mapping[str, type] = dataclasses.field(default_factory=dict)
@@ -87,7 +88,16 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
         region.check_dim(run.dim)
         gradient = (handed.gradient or no_gradient) if is_first_order(run.method) else None
         task = make_task(
-            region, run.dim, run.n, run.granted, run.limits, run.inside, run.gap_tol, handed.support, gradient
+            region,
+            run.dim,
+            run.n,
+            run.granted,
+            run.limits,
+            run.inside,
+            run.gap_tol,
+            handed.support,
+            gradient,
+            handed.pattern if run.structure else None,
         )
         check_run(run, run.method.init(task, np.array(run.state.x, dtype=float)))
         session = cls.__new__(cls)

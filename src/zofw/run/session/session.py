@@ -23,6 +23,7 @@ from zofw.core import (
     Batch,
     Indices,
     OutOfBudget,
+    Pattern,
     Query,
     Task,
     Tile,
@@ -73,8 +74,11 @@ class Session(RunView):
         Stop when the method's bound of the Frank-Wolfe gap, or its estimate where it has no bound, is at most this.
     inside
         Keep every evaluated point inside the set; see :func:`~zofw.run.session.inside.keep_inside`.
-    objective, gradient, support
-        Exact mean, for diagnosis; its gradient, for first-order methods; what a batch depends on, for lazy laws.
+    structure
+        Whether the method may know the pattern.
+    objective, gradient, support, pattern
+        Exact mean, for diagnosis; its gradient, for first-order methods; what a batch depends on, for lazy laws; and the
+        coordinates that each of its components depends on.
     diagnose
         How many times per decade of queries the objective is put on the trace: by default 20 where there is one. Without an
         objective, f at the last iterate is asked for at the end and charged to the line "result" of the ledger; the cost, n
@@ -118,16 +122,18 @@ class Session(RunView):
         max_time: float | None = None,
         gap_tol: float | None = None,
         inside: bool = False,
+        structure: bool = True,
         objective: Callable[[Array], float] | None = None,
         gradient: Callable[[Array], Array] | None = None,
         support: Callable[[Batch], Indices] | None = None,
+        pattern: Callable[[Batch], Pattern | None] | None = None,
         diagnose: int | None = None,
         observers: Sequence[Observer] = (),
         dtype: DTypeLike = np.float64,
     ) -> None:
         limits = Limits(budget, max_iter, max_lmo, max_time)
-        asked = Asked(set, dim, n, method, limits, x0, rng, gap_tol, inside, diagnose)
-        run, task = begin(asked, objective is not None, gradient, support)
+        asked = Asked(set, dim, n, method, limits, x0, rng, gap_tol, inside, structure, diagnose)
+        run, task = begin(asked, objective is not None, gradient, support, pattern)
         self.take_up(run, task, objective, observers, dtype)
 
     def take_up(
@@ -423,7 +429,7 @@ class Session(RunView):
         """Continue a saved run bit for bit; with other limits (budget, max_iter, max_lmo, max_time), as far as they allow.
 
         Answers that ``minimize(…, checkpoint=path)`` wrote to a journal beside the file after it are told again, so none is
-        paid twice. ``objective``, ``gradient``, ``support``, ``observers`` and ``dtype`` are those of the constructor. A set or
+        paid twice. ``objective``, ``gradient``, ``support``, ``pattern``, ``observers`` and ``dtype`` are those of the constructor. A set or
         method of your own is recognised by handing over the object itself as ``set`` or ``method``, or its class in ``known``
         under ``"module:name"``; what is handed over must equal what was saved. A set that is no dataclass is not in the
         file and has to be handed over.

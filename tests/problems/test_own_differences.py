@@ -1,0 +1,132 @@
+"""Differences of every component along its own coordinates: right, at the stated price, whoever answers."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import zofw
+from zofw.core import Batch, Pattern, Query, Stencil
+from zofw.differences import OwnDifferences
+from zofw.directions import UnitSteps
+from zofw.problems import BlackBox, Correntropy, LeastSquares, Logistic, MatrixCompletion, Sharded, evaluate
+
+N, D = 30, 12
+RNG = np.random.default_rng(0)
+Z = sp.csr_array(sp.random_array((N, D), density=0.25, rng=RNG, format="csr"))
+Y = np.where(RNG.random(N) < 0.5, -1.0, 1.0)
+LOGISTIC = Logistic(Z, Y)
+PLACES = RNG.integers(3, size=N), RNG.integers(4, size=N)
+
+
+def one(x, i):
+    return float(LOGISTIC.values(x[None], np.array([i]))[0, 0])
+
+
+LISTS = np.split(Z.indices, Z.indptr[1:-1])
+PROBLEMS = {
+    "logistic": LOGISTIC,
+    "correntropy": Correntropy(Z, Y),
+    "least squares, dense": LeastSquares(Z.toarray(), Y),
+    "completion": MatrixCompletion((3, 4), *PLACES, RNG.standard_normal(N)),
+    "black box, matrix": BlackBox(one, D, N, support=Z),
+    "black box, lists": BlackBox(one, D, N, support=LISTS),
+    "black box, function": BlackBox(one, D, N, support=lambda i: LISTS[i][::-1]),
+    "black box, many at once": BlackBox(LOGISTIC.values, D, N, vectorized=True, support=Z, at_once=7),
+    "parts": Sharded([Logistic(Z[:11], Y[:11]), Logistic(Z[11:], Y[11:])], at_once=5),
+}
+BATCHES = {"all": Batch(N), "some": Batch(N, np.array([3, 3, 17, 0, 29, 12]))}
+
+
+def pattern_of(problem, batch):
+    found = problem.pattern(batch)
+    return Pattern.full(len(batch), D) if found is None else found
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+@pytest.mark.parametrize("batch", BATCHES.values(), ids=BATCHES)
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_slopes_are_those_of_the_components_at_the_stated_price(problem, batch, two_sided):
+    X = np.random.default_rng(1).standard_normal((2, D))
+    pattern = pattern_of(problem, batch)
+    own = OwnDifferences.of(X, batch, pattern, 1e-5, two_sided=two_sided)
+    assert own.query.cost == 2 * (2 * pattern.index.size if two_sided else pattern.cost)
+    answer = evaluate(problem, own.query)
+    components, E = batch.slice(0, len(batch)), 1e-5 * np.eye(D)
+    for k, x in enumerate(X):
+        ahead, here = problem.values(x + E, components), problem.values(x[None], components)[0]
+        if two_sided:
+            dense = (ahead - problem.values(x - E, components)).T / 2e-5
+        else:
+            dense = (ahead - here).T / 1e-5
+            np.testing.assert_allclose(own.values(answer)[k], here, rtol=1e-14)
+        listed = np.repeat(np.arange(len(batch)), pattern.sizes), pattern.index
+        slopes = own.slopes(answer)[k]
+        np.testing.assert_allclose(slopes, dense[listed], atol=1e-9)
+        left_out = dense.copy()
+        left_out[listed] = 0.0
+        assert np.abs(left_out).max() < 1e-9  # outside its support a component does not change
+        np.testing.assert_allclose(own.mean(slopes), dense.mean(axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["logistic", "black box, matrix", "parts"])
+def test_workers_and_interruptions_leave_the_bits_alone(name, tmp_path):
+    problem, method = PROBLEMS[name], zofw.SAGAFW(batch_size=3, step_size=0.1)
+    arguments = {"method": method, "rng": 0, "diagnose": 0}
+    whole = zofw.minimize(problem, zofw.L1Ball(2.0), max_iter=9, **arguments)
+    with ThreadPoolExecutor(3) as pool:
+        spread = zofw.minimize(problem, zofw.L1Ball(2.0), max_iter=9, executor=pool, **arguments)
+    zofw.minimize(problem, zofw.L1Ball(2.0), max_iter=4, checkpoint=tmp_path / "run", **arguments)
+    resumed = zofw.resume(tmp_path / "run", problem, max_iter=9)
+    for other in (spread, resumed):
+        assert np.array_equal(whole.x, other.x) and whole.nfev == other.nfev
+
+
+def test_structure_can_be_switched_off_and_stays_off(tmp_path):
+    arguments = {"method": zofw.SAGAFW(batch_size=3, step_size=0.1), "rng": 0}
+    off = zofw.minimize(LOGISTIC, zofw.L1Ball(2.0), max_iter=6, structure=False, **arguments)
+    assert off.nfev == N * (D + 1) + 5 * 6 * (D + 1)
+    path = tmp_path / "run"
+    zofw.minimize(LOGISTIC, zofw.L1Ball(2.0), max_iter=2, structure=False, checkpoint=path, **arguments)
+    assert zofw.resume(path, LOGISTIC, max_iter=6).nfev == off.nfev
+
+
+def test_a_problem_that_is_built_elsewhere_is_not_built_here_to_find_out():
+    def never():
+        raise AssertionError("built")
+
+    assert Sharded([LOGISTIC, never], sizes=[N, 3], dim=D).pattern(Batch(N + 3)) is None
+
+
+def test_unit_steps_are_directions_like_others():
+    U = UnitSteps(5, np.array([4, 0, 4, 2]), np.array([1.0, -1.0, 0.0, 1.0]))
+    M, g = U.columns(0, 4), np.arange(5.0)
+    A = np.arange(15.0).reshape(3, 5)
+    assert np.array_equal(U @ np.arange(1.0, 5.0), M @ np.arange(1.0, 5.0))
+    assert np.array_equal(U.T @ g, M.T @ g) and np.array_equal(U.rows(np.array([4, 1])), M[[4, 1]])
+    assert np.array_equal(A @ U, A @ M) and np.array_equal(sp.csr_array(A) @ U, A @ M)
+
+
+@pytest.mark.parametrize(
+    ("support", "sentence"),
+    [
+        (sp.csr_array((N, D + 1)), "shape"),
+        ([[0]], "the support of 30 components"),
+        ([[D]] * N, f"from 0 to {D - 1}"),
+    ],
+)
+def test_a_support_that_cannot_be_is_refused(support, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        BlackBox(one, D, N, support=support).pattern(Batch(N))
+
+
+def test_points_ahead_have_no_variance_and_two_sides_no_values():
+    U = UnitSteps(D, np.arange(3), np.ones(3))
+    with pytest.raises(ValueError, match="no variance"):
+        Query(np.zeros(D), Batch(N), U, 1e-3, Stencil.AHEAD, variance=True)
+    own = OwnDifferences.of(np.zeros(D), Batch(N), Pattern.full(N, D), 1e-3, two_sided=True)
+    with pytest.raises(ValueError, match="do not ask"):
+        own.values(evaluate(LOGISTIC, own.query))
