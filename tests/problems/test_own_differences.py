@@ -130,3 +130,17 @@ def test_points_ahead_have_no_variance_and_two_sides_no_values():
     own = OwnDifferences.of(np.zeros(D), Batch(N), Pattern.full(N, D), 1e-3, two_sided=True)
     with pytest.raises(ValueError, match="do not ask"):
         own.values(evaluate(LOGISTIC, own.query))
+
+
+def test_the_default_certifies_by_the_support_of_its_components():
+    rng = np.random.default_rng(3)
+    samples = sp.csr_array(sp.random_array((60, 150), density=0.02, rng=rng, format="csr"))
+    f = Logistic(samples, np.where(rng.random(60) < 0.5, -1.0, 1.0))
+    known, unknown = (
+        zofw.minimize(f, zofw.L1Ball(1.0), budget=300_000, gap_tol=1e-4, rng=0, structure=structure)
+        for structure in (True, False)
+    )
+    assert known.status is zofw.Status.CONVERGED and unknown.status is zofw.Status.CONVERGED
+    assert known.ledger["certificate"] < unknown.ledger["certificate"] / 5
+    assert known.nfev < unknown.nfev
+    assert known.fun == pytest.approx(unknown.fun, abs=1e-4)

@@ -104,6 +104,7 @@ class Task:
     lmos: int = field(default=0, compare=False)
     paid: int = field(default=0, compare=False)
     known_pattern: Callable[[Batch], Pattern | None] | None = None
+    whole_pattern: Pattern | None = field(default=None, compare=False, repr=False)
 
     @property
     def remaining(self) -> float:
@@ -154,8 +155,22 @@ class Task:
 
     def pattern(self, S: Batch) -> Pattern:
         """The coordinates that each component of S depends on; all of them where nothing is known."""
+        if S.indices is None and self.whole_pattern is not None:
+            return self.whole_pattern
         found = None if self.known_pattern is None else self.known_pattern(S)
-        return Pattern.full(len(S), self.dim) if found is None else found
+        found = Pattern.full(len(S), self.dim) if found is None else found
+        self.whole_pattern = found if S.indices is None else self.whole_pattern
+        return found
+
+    @property
+    def sweep_cost(self) -> int:
+        """Forward differences of all components along every coordinate they may depend on: n(d + 1), or Σ(|support_i| + 1)."""
+        return self.pattern(self.all).cost if self.by_support else self.n * (self.dim + 1)
+
+    @property
+    def by_support(self) -> bool:
+        """Whether a gradient takes differences along the coordinates of each component alone."""
+        return self.structured and not self.inside
 
     def sample(self, rng: np.random.Generator, size: int) -> Batch:
         """``size`` components drawn uniformly with replacement."""

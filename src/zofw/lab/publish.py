@@ -131,6 +131,7 @@ def _opens_alike(experiment: Experiment, name: str, curve: Curve, code: Code) ->
         diagnose=experiment.diagnose,
         progress=False,
         observers=[enough],
+        structure=False,
     )
     found = np.column_stack([result.trace.queries, result.trace.objective])[: len(curve.opening)]
     return found.shape == np.shape(curve.opening) and np.allclose(

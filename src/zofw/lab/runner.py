@@ -185,6 +185,7 @@ def execute(unit: Unit, tell: Callable[[Progress], None] | None = None) -> Outco
             progress=False,
             checkpoint=folder.checkpoint,
             resume="auto",
+            structure=False,  # knowledge beyond values, which the papers' methods do not have
         )
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +13,8 @@ from zofw.algorithms.explore_correct.correct import gain
 from zofw.algorithms.explore_correct.state import Action, Candidate, Certificate, Proposal, State, Values
 from zofw.algorithms.explore_correct.walk import shrunk
 from zofw.atoms import Atom
-from zofw.core import Array, Purpose, Query, Stencil, Task
-from zofw.differences import base_values, curvatures, slopes
+from zofw.core import Answer, Array, Purpose, Query, Stencil, Task
+from zofw.differences import OwnDifferences, base_values, curvatures, slopes
 from zofw.directions import Explicit, Rademacher, basis
 
 DRAWS = 16  # of the posterior, at most, behind the expected improvement
@@ -84,10 +85,23 @@ def explore(task: Task, state: State, values: Values, rng: np.random.Generator, 
 
 
 def sweep(task: Task, state: State, values: Values) -> Action:
-    """The whole coordinate gradient on all components by forward slopes: n(d + 1) queries."""
-    query = Query(state.x, task.all, basis(task.dim), values.step(task), Stencil.FORWARD, Purpose.CERTIFICATE)
-    g = slopes(query, (yield query))[0]
-    return replace(known(task, state, g, query.cost), value=state.value)
+    """The whole coordinate gradient on all components by forward slopes: n(d + 1) queries, or Σ(|support_i| + 1)."""
+    g, cost = yield from coordinate_gradient(task, state.x, values.step(task), two_sided=False)
+    return replace(known(task, state, g, cost), value=state.value)
+
+
+def coordinate_gradient(
+    task: Task, x: Array, h: float, *, two_sided: bool
+) -> Generator[Query, Answer, tuple[Array, int]]:
+    """∇f at x from differences of all components, along the coordinates of each alone where these are known; and its price."""
+    if task.by_support:
+        own = OwnDifferences.of(
+            x, task.all, task.pattern(task.all), h, two_sided=two_sided, purpose=Purpose.CERTIFICATE
+        )
+        return own.mean(own.slopes((yield own.query))[0]), own.query.cost
+    stencil = Stencil.CENTRAL if two_sided else Stencil.FORWARD
+    query = Query(x, task.all, basis(task.dim), h, stencil, Purpose.CERTIFICATE)
+    return slopes(query, (yield query))[0], query.cost
 
 
 def known(task: Task, state: State, g: Array, cost: int) -> State:
@@ -109,7 +123,9 @@ def is_exact(state: State) -> bool:
 
 
 def certificate_price(task: Task) -> int:
-    return task.n * (2 * task.dim + 9) + (2 * task.n * task.dim if task.inside else 0)
+    """Of two-sided slopes along every coordinate, twice where points must stay inside, and of n times 9 evaluations besides."""
+    along = task.pattern(task.all).index.size if task.by_support else task.n * task.dim
+    return 2 * along * (2 if task.inside else 1) + 9 * task.n
 
 
 def slope_error(task: Task, values: Values) -> float:
@@ -129,13 +145,11 @@ def certify(task: Task, state: State, values: Values, rng: np.random.Generator) 
     d, h = task.dim, values.step(task)
     if task.inside:
         h /= 2.0
-    query = Query(state.x, task.all, basis(d), h, Stencil.CENTRAL, Purpose.CERTIFICATE)
-    g, spent = slopes(query, (yield query))[0], query.cost
+    g, spent = yield from coordinate_gradient(task, state.x, h, two_sided=True)
     drift = 0.0
     if task.inside:
-        query = replace(query, radius=2 * h)
-        further = slopes(query, (yield query))[0]
-        spent += query.cost
+        further, more = yield from coordinate_gradient(task, state.x, 2 * h, two_sided=True)
+        spent += more
         drift = 0.1 * float(np.linalg.norm(g - further))
         g = 2 * g - further
     u = rng.standard_normal((d, 2))

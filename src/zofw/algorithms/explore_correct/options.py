@@ -28,7 +28,7 @@ class Option:
 
 
 OPTIONS = (
-    Option("certify", "n(2d + 9)", "the end of the run", "no decrease is in sight, or the gap is believed to be below the tolerance"),
+    Option("certify", "n(2d + 9), Σ(2|support_i| + 9)", "the end of the run", "no decrease is in sight, or the gap is believed to be below the tolerance"),
     Option("line", "3|S|", "a step that is checked", "x was walked, for at least twice its price"),
     Option(
         "correct",
@@ -36,7 +36,7 @@ OPTIONS = (
         "what its candidates promise, and what a larger batch saves of its noise",
         "explored for twice its price since the last",
     ),
-    Option("sweep", "n(d + 1)", "all that knowing ∇f would bring", "never"),
+    Option("sweep", "n(d + 1), Σ(|support_i| + 1)", "all that knowing ∇f would bring", "never"),
     Option("walk", "half of what g has cost", "as exploring", "in place of exploring, from 64 dimensions on, where draws do not agree on a vertex"),
     Option("explore", "half of what g has cost", "a third of what knowing ∇f would bring", "two corrections had no candidate"),
 )  # fmt: skip
@@ -56,7 +56,7 @@ class Choice:
 
 def choose(task: Task, state: State, values: Values, first: float) -> Choice:
     """The first option that is due, or else the one worth most per query."""
-    left, whole, proposal, coarser = task.remaining, task.n * (task.dim + 1), state.proposal, values.coarser
+    left, whole, proposal, coarser = task.remaining, task.sweep_cost, state.proposal, values.coarser
     if spent(task):
         raise OutOfBudget
     if proposal is None:
@@ -109,7 +109,7 @@ def choose(task: Task, state: State, values: Values, first: float) -> Choice:
 
 def _look(task: Task, state: State, coarser: int, exploring: float) -> Choice:
     """At x again: two-sided and all components where that was not done yet, or else from further away."""
-    sure, whole, left = certificate_price(task), task.n * (task.dim + 1), task.remaining
+    sure, whole, left = certificate_price(task), task.sweep_cost, task.remaining
     if state.certificate is None:
         return (
             Choice("certify", sure, 0.0, coarser)
