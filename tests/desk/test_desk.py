@@ -297,3 +297,16 @@ def test_a_size_that_is_none(size):
 def test_a_desk_without_a_folder_has_nothing_to_read():
     with pytest.raises(ValueError, match="This desk has no folder"):
         zofw.Desk(lab.session()).read()
+
+
+def test_a_desk_says_what_it_is():
+    desk = zofw.Desk(zofw.Session(zofw.Simplex(), dim=3, method="zo-fw", budget=20, rng=0))
+    count = len(desk.requests())
+    assert (
+        repr(desk)
+        == f"Desk(zo-fw on Simplex(total=1.0), in memory: 0 evaluations of 20, {count} requests open)"
+    )
+    while requests := desk.requests():
+        for request in requests:
+            desk.tell(request.id, [float(x @ x) for x, _ in request])
+    assert repr(desk).endswith(f"{desk.session.nfev} evaluations of 20, ended (BUDGET))")

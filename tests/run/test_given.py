@@ -116,3 +116,13 @@ def test_known_points_choose_the_start_at_no_charge():
             zofw.minimize(f, zofw.Simplex(), known=wrong, budget=200)
     with pytest.raises(ValueError, match="give one of them"):
         zofw.minimize(f, zofw.Simplex(), known=(X, values), x0=X[1], budget=200)
+
+
+def test_a_run_tells_the_log_how_it_goes(caplog, monkeypatch):
+    monkeypatch.setattr("zofw.run.session.observers.Progress.SAID", 0.0)
+    with caplog.at_level("INFO", logger="zofw"):
+        result = zofw.minimize(f, zofw.Simplex(), dim=4, method="zo-fw", budget=100, rng=0)
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[0] == "zo-fw on Simplex(total=1.0) begins: 0 queries of 100, 0 iterations."
+    assert sum("is on its way" in line for line in lines) == result.nit
+    assert lines[-1].startswith("zo-fw stopped after ")

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 QUESTIONS = {
-    "default": "No wish to choose or to tune?",
+    "default": "A first run, or nothing to be tuned?",
     "gradient": "Can you compute a gradient, and want a value to compare with?",
     "noisy": "Are the values noisy, run to run, at the same x?",
     "short": "Is the budget below 2·n·d: not one full gradient can be paid?",
-    "few": "Is there one component, or so few that sampling saves nothing?",
+    "few": "Is f smooth, with one component or so few that sampling saves nothing?",
     "light": "Must every iteration cost far less than 2·n·d (d large, a long run)?",
     "smooth": "Do you know the smoothness L, and is the LMO cheap?",
     "otherwise": "Otherwise",

@@ -67,7 +67,7 @@ class ZOSFW:
         letters={"S": "batch_size", "b": "directions"},
         convex=r"$O(d/\varepsilon^3)$",
         nonconvex="see `zo-sfw-nonconvex`",
-        answers=("noisy", "short"),
+        answers=("short",),
         estimate=Estimate("(d + 1)/b", "2/b", mean="(1 + d/b)**(-1/3)"),
     )
 

@@ -134,6 +134,13 @@ class Desk:
 
     # ------------------------------------------------------------------ asking
 
+    def __repr__(self) -> str:
+        run, budget = self.session.run, self.session.run.limits.budget
+        where = "in memory" if self.folder is None else f"in {self.folder.path}"
+        spent = f"{self.session.nfev:,} evaluations" + ("" if budget is None else f" of {budget:,}")
+        state = f"ended ({run.status.name})" if self.done else f"{len(self.requests()):,} requests open"
+        return f"Desk({run.method.name} on {self.session.task.set!r}, {where}: {spent}, {state})"
+
     @property
     def done(self) -> bool:
         """Whether the run has ended."""

@@ -78,7 +78,7 @@ class ExploreCorrect:
         lmo=("0", "178"),
         vectors="k + 134",
         convex="$O(1/t)$ in its exact iterations; else none",
-        answers=("default",),
+        answers=("default", "noisy"),
     )
 
     def resolve(self, task: Task) -> tuple[ExploreCorrect, dict[str, str]]:

@@ -254,12 +254,12 @@ def check_run(run: Run, example: State) -> None:
         raise Unsound("its trace is none")
     for known in (run.best, run.here, *run.seen):
         if known is not None and not (isinstance(known, Known) and _numbers(known.x)):
-            raise Unsound("it has points that are none")
+            raise Unsound("it has points that are not finite numbers")
     for iteration in (run.open, run.learning):
         counts = (iteration.spent, iteration.paid)
         sound = isinstance(iteration.answers, list) and all(type(c) is int and c >= 0 for c in counts)
         if not sound or not all(isinstance(one, Answer) and _is_answer(one) for one in iteration.answers):
-            raise Unsound("it has answers that are none")
+            raise Unsound("it has answers that are not finite numbers")
     if type(run.state) is not type(example):
         raise Unsound(f"its state is a {type(run.state).__name__}")
     for part in dataclasses.fields(example):  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 import time
@@ -12,6 +13,8 @@ from tqdm import tqdm
 
 from zofw.run.record.result import Record
 from zofw.run.session.session import Session
+
+logger = logging.getLogger("zofw")
 
 
 class Intermediate(Record):
@@ -44,9 +47,13 @@ def callback_observer(callback: Callable[..., Any]) -> Callable[[Session], None]
 
 
 class Progress:
-    """A bar on a terminal: queries of the budget, objective, speed, time left. Nothing where there is no terminal."""
+    """A bar on a terminal: queries of the budget, objective, speed, time left. Nothing where there is no terminal.
+
+    The logger "zofw" has the same in words at level INFO: how the run begins, and every ten seconds how it goes.
+    """
 
     EVERY = 0.1  # seconds between two drawings
+    SAID = 10.0  # seconds between two lines of the log
 
     def __init__(self, session: Session, *, shown: bool | None = None) -> None:
         total, unit = session.run.limits.budget, "query"
@@ -57,11 +64,28 @@ class Progress:
         if sys.stderr.isatty() if shown is None else shown:  # a bar takes a lock shared with forked processes
             name = session.run.method.name
             self._bar = tqdm(total=total, unit=unit, unit_scale=True, desc=name, leave=False)
-        self.shown = self._bar is not None
-        self._drawn = time.monotonic()
+        self.shown = self._bar is not None or logger.isEnabledFor(logging.INFO)  # whether to be called
+        self._drawn = self._said = time.monotonic()
+        self._say(session, "begins" if session.nit == 0 else "goes on")
+
+    def _say(self, session: Session, what: str) -> None:
+        budget, gap = session.run.limits.budget, session.gap
+        logger.info(
+            "%s on %r %s: %s queries%s, %d iterations%s.",
+            session.run.method.name,
+            session.task.set,
+            what,
+            f"{session.nfev:,}",
+            "" if budget is None else f" of {budget:,}",
+            session.nit,
+            "" if gap is None else f", gap {gap:.3g}",
+        )
 
     def __call__(self, session: Session) -> None:
         now = time.monotonic()
+        if now - self._said >= self.SAID:
+            self._said = now
+            self._say(session, "is on its way")
         if self._bar is None or now - self._drawn < self.EVERY:
             return
         self._drawn = now
