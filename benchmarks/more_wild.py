@@ -22,7 +22,7 @@ import scipy.optimize
 import zofw
 
 KEPT = Path(".benchmarks") / "more_wild"
-EVALUATIONS = 100  # times d + 1
+EVALUATIONS = 25  # times d + 1
 AT = 20  # times d + 1: where the table is read
 SECONDS = 60.0
 TAUS = (1e-1, 1e-3, 1e-5)
