@@ -108,7 +108,7 @@ class ExploreCorrect:
         choice = choose(task, state, values, self.first_exploration)
         state = yield from act(task, replace(state, brought=0.0), values, rng, choice)
         spent = task.paid - before
-        if state.brought > values.unseen:
+        if state.brought > (0.0 if values.random else values.unseen):
             state = replace(state, progress=task.paid)
         values = replace(values, range=max(values.range, state.brought))
         proposal = propose(task, state, rng, spent)
