@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TIMES ?= 20
 SECONDS_EACH ?= 120
-FAST := tests/algorithms tests/conformance/test_methods.py tests/directions tests/golden tests/mutants tests/run/test_session.py \
+FAST := tests/algorithms tests/conformance/test_method_laws.py tests/directions tests/golden tests/mutants tests/run/test_session.py \
 	tests/sets tests/theory tests/test_atoms.py tests/test_registry.py \
 	--ignore=tests/algorithms/test_explore_correct.py --ignore=tests/algorithms/test_interpolation.py
 DATA := $(abspath ../shared/data)
@@ -31,7 +31,7 @@ test-fast: .venv/dev.stamp
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow" $(FAST)
 
 mutants: .venv/dev.stamp
-	$(BIN)/python tests/mutants/run.py
+	$(BIN)/python tests/mutants/kill.py
 
 test-slow: .venv/dev.stamp
 	$(BIN)/python -m pytest -m slow

@@ -1,4 +1,4 @@
-"""Run the fast suite against every mutant: ``make mutants``, or ``python tests/mutants/run.py 3 17`` for some of them.
+"""Run the fast suite against every mutant: ``make mutants``, or ``python tests/mutants/kill.py 3 17`` for some of them.
 
 First the tests that are likely to notice, then, only if they do not, all the rest. Ends with the share that was killed and the
 names of the survivors; exit code 1 below 95 %.
