@@ -10,7 +10,7 @@ ifneq ($(wildcard $(DATA)),)
 export ZOFW_DATA ?= $(DATA)
 endif
 
-.PHONY: demo golden test-fast mutants reproduce reproduce-full reproduce-all test test-slow fuzz lint bench docs package clean
+.PHONY: demo golden test-fast mutants reproduce reproduce-full reproduce-all test test-slow fuzz attack lint bench docs package clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python -m zofw.lab demo
@@ -43,6 +43,9 @@ fuzz: .venv/dev.stamp
 	-$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[fuzz]'
 	ZOFW_FUZZ=$(TIMES) $(BIN)/python -m pytest -n 2 --dist worksteal tests/fuzz tests/run/test_fuzz.py tests/lab/test_lab_fuzz.py tests/data tests/test_atoms.py tests/sets/test_sets_laws.py
 	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS_EACH)
+
+attack: .venv/dev.stamp
+	$(BIN)/python -m attacks --write
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .

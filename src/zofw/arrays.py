@@ -24,6 +24,8 @@ def to_numpy(value: Any) -> NDArray[Any]:
         return np.asarray((value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy())
     if hasattr(value, "__array_namespace__") and not isinstance(value, (np.ndarray, np.generic)):
         return np.from_dlpack(value, device="cpu")
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("it is masked")
     return np.asarray(value)
 
 

@@ -46,7 +46,7 @@ def test_answers_that_overflow_are_refused_before_anything_is_counted(method, si
     session = begun(method)
     query = session.ask()
     told = np.where(np.arange(query.width) % 2, size, -size) * np.ones((len(query.anchors), 1))
-    with pytest.raises(ValueError, match=r"values up to .*Nothing was counted; rescale"):
+    with pytest.raises(ValueError, match=r"values up to .*Rescale"):
         session.tell(query, told)
     assert session.nfev == 0 and session.ask() is query
 

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -196,6 +196,13 @@ class Pattern:
         return self.index.size + self.sizes.size
 
 
+class Clips(Protocol):
+    """A set that can make a point an exact member."""
+
+    def clip(self, x: ArrayLike) -> Array:
+        """A member near x, without tolerance."""
+
+
 class Tile(NamedTuple):
     """A slice of work: columns [left, right) of the directions against positions [top, bottom) of the batch.
 
@@ -242,6 +249,8 @@ class Query:
         Whether the variance over the batch of each directional difference is wanted as well.
     paired
         Direction j meets component ``batch[j]`` alone, instead of every direction meeting every component.
+    inside
+        The set that every evaluated point is to be an exact member of, where one is.
     count
         b, the number of directions (0 for plain values).
     width
@@ -258,6 +267,7 @@ class Query:
     purpose: Purpose
     variance: bool
     paired: bool
+    inside: Clips | None
     count: int = field(init=False, repr=False)
     width: int = field(init=False, repr=False)
     cost: int = field(init=False, repr=False)
@@ -272,6 +282,7 @@ class Query:
         purpose: Purpose = Purpose.ESTIMATE,
         variance: bool = False,
         paired: bool = False,
+        inside: Clips | None = None,
     ) -> None:
         anchors = np.asarray(anchors, dtype=float).view()
         anchors = anchors if anchors.ndim == 2 else np.atleast_2d(anchors)
@@ -283,7 +294,7 @@ class Query:
         )
         vars(self).update(
             anchors=anchors, batch=batch, directions=directions, radius=radius, stencil=stencil, purpose=purpose,
-            variance=variance, paired=paired, count=count, width=width, cost=k * width * (1 if paired else size),
+            variance=variance, paired=paired, inside=inside, count=count, width=width, cost=k * width * (1 if paired else size),
         )  # fmt: skip
         if size == 0:
             raise ValueError("A query needs a component: its batch is empty.")
@@ -336,10 +347,14 @@ class Query:
         x = self.anchors[anchor]
         sides = 2 if self.stencil.two_sided else 1
         if self.directions is None or column >= sides * self.count:
-            return np.array(x)
+            return self.members(x[None]).reshape(-1)
         side, j = divmod(column, self.count)
         step = self.radius * self.directions.columns(j, j + 1)[:, 0]
-        return np.asarray(x - step if side else x + step)
+        return self.members((x - step if side else x + step)[None]).reshape(-1)
+
+    def members(self, points: Array) -> Array:
+        """The points, (m, d), made exact members of the set they are to lie in; always fresh memory."""
+        return np.array(points if self.inside is None else [self.inside.clip(x) for x in points])
 
     def tile_columns(self, tile: Tile) -> NDArray[np.intp]:
         """Positions, within the ``width`` values of an anchor, of what a tile evaluates."""
@@ -357,14 +372,15 @@ class Query:
         """Dense points of one anchor that a tile evaluates, (m, d), in the order of ``tile_columns``."""
         x = self.anchors[anchor]
         if self.directions is None:
-            return np.array(x[None, :])
+            return self.members(x[None, :])
         steps = self.radius * self.directions.columns(tile.left, tile.right).T
         parts = [x + steps] + ([x - steps] if self.stencil.two_sided else [])
         if self.stencil.has_base and self.paired:
             parts.append(np.repeat(x[None, :], tile.right - tile.left, axis=0))
         elif self.stencil.has_base and tile.first:
             parts.append(x[None, :])
-        return np.concatenate(parts)
+        points = np.concatenate(parts)
+        return points if self.inside is None else self.members(points)
 
 
 @dataclass(frozen=True, eq=False)

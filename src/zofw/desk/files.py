@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import uuid
-import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from zofw.run.files.documents import FileError, StorageError, sync_folder
+from zofw.files import read_arrays, sync_folder
+from zofw.run.files.documents import FileError, StorageError
 
 ENDINGS = (".json", ".npz")
 LONGEST = 1 << 28  # bytes of a file that is read
@@ -75,11 +72,7 @@ def _refuse(constant: str) -> Any:
 
 def _arrays(text: bytes) -> dict[str, Any]:
     try:
-        with zipfile.ZipFile(io.BytesIO(text)) as members:
-            if any(member.compress_type != zipfile.ZIP_STORED for member in members.infolist()):
-                raise ValueError("it is compressed; write it with numpy.savez")
-        with np.load(io.BytesIO(text), allow_pickle=False) as file:
-            arrays = {name: np.asarray(file[name]) for name in file.files}
+        arrays = read_arrays(text, stored=True)
     except Exception as error:  # the readers of zip and npy have a dozen kinds between them
         raise FileError(f"The file is not an npz file of plain arrays: {error}.") from error
     return {name: array.item() if array.ndim == 0 else array for name, array in arrays.items()}

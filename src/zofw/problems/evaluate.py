@@ -182,7 +182,7 @@ def _points(query: Query, tile: Tile, anchor: int, row: int, most: int) -> Array
     width, sides = tile.right - tile.left, 2 if query.stencil.two_sided else 1
     side, first = divmod(row, width) if width else (sides, 0)
     if side >= sides:
-        return np.array(query.anchors[anchor][None, :])
+        return query.members(query.anchors[anchor][None, :])
     last = min(width, first + most, first + max(1, TILE_VALUES // query.anchors.shape[1]))
     part = Tile(tile.left + first, tile.left + last, tile.top, tile.bottom)
     return query.points(anchor, part)[side * (last - first) : (side + 1) * (last - first)]

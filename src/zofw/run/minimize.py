@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from zofw.algorithms import is_first_order
-from zofw.core import Array, EvaluationError, Problem
+from zofw.core import Answer, Array, EvaluationError, Problem, Query
 from zofw.problems.abilities import abilities
 from zofw.run.answering.pipeline import ExecutorError, Here, Pipeline
 from zofw.run.answering.policy import Retry, as_policy
@@ -16,6 +16,7 @@ from zofw.run.answering.signals import Interrupted, Signals
 from zofw.run.files.run_files import RunFiles
 from zofw.run.given import as_problem, best_known, refuse
 from zofw.run.record.status import Status
+from zofw.run.session.checks import AnswerRefused
 from zofw.run.session.iteration import entropy_of
 from zofw.run.session.session import Observer, Session
 from zofw.sets import as_set
@@ -271,7 +272,7 @@ def drive(pipeline: Pipeline, session: Session, progress: bool | None = None) ->
         while (query := session.ask()) is not None:
             answer = pipeline.answer(session, query)
             if answer is not None:
-                session.tell(query, answer)
+                _tell(session, query, answer)
     except Interrupted:
         session.stop(Status.INTERRUPTED)
     except (EvaluationError, ExecutorError) as error:
@@ -290,6 +291,15 @@ def drive(pipeline: Pipeline, session: Session, progress: bool | None = None) ->
     if files is not None:
         files.save(session.snapshot())
     return session.result()
+
+
+def _tell(session: Session, query: Query, answer: Answer) -> None:
+    """Tell an answer; one that the checks refuse is paid for and given up, so that the run can go on with another."""
+    try:
+        session.tell(query, answer)
+    except AnswerRefused as error:
+        session.drop(query.cost)
+        raise EvaluationError(str(error)) from error
 
 
 def _handed(pipeline: Pipeline, diagnosed: bool) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, as_atom
-from zofw.core import Projecting
+from zofw.core import Clips, Projecting
 from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, point
 
 __all__ = ["Custom", "can_clip", "can_project", "from_oracle", "has_oracle"]
@@ -19,13 +19,6 @@ __all__ = ["Custom", "can_clip", "can_project", "from_oracle", "has_oracle"]
 def can_project(region: object) -> TypeGuard[Projecting]:
     """Whether a set has a Euclidean projection ``project(x)``."""
     return hasattr(region, "project")
-
-
-class Clips(Protocol):
-    """A set that can make a point an exact member."""
-
-    def clip(self, x: ArrayLike) -> Array:
-        """A member near x, without tolerance."""
 
 
 def can_clip(region: object) -> TypeGuard[Clips]:

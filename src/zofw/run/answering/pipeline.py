@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from zofw.core import Answer, Array, Batch, EvaluationError, Problem, Query, Tile
 from zofw.problems.abilities import Abilities, Sums, abilities
 from zofw.problems.evaluate import Part, assemble, cells, own_sums, reduce_table, tiles
-from zofw.run.answering.policy import Retry, blamed, within
+from zofw.run.answering.policy import Retry, Stopped, blamed, within
 from zofw.run.answering.signals import Interrupted, Signals
 from zofw.run.files.documents import FileError
 from zofw.run.files.journal import Kind
@@ -225,7 +225,7 @@ class Here:
                 found.append(value)
                 if time.perf_counter() - began >= seconds:
                     break
-        except Exception as error:
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
             return (Sums(np.array(found)) if found else None), blamed(error)
         return Sums(np.array(found)), None
 
@@ -286,7 +286,7 @@ class Pipeline:
         ends = attempts.session is not None  # a signal, but for diagnosis
         attempts.interrupted = ends and self.signals.received is not None
         todo = deque(() if attempts.interrupted else answer.missing())
-        for outcome in self.engine.outcomes(answer, todo):
+        for outcome in self._outcomes(answer, todo):
             if outcome is not None:
                 for part in outcome.parts:
                     answer.fill(part)
@@ -301,6 +301,15 @@ class Pipeline:
             if attempts.over and not answer.complete:
                 todo.clear()
                 self.engine.cancel()
+
+    def _outcomes(self, answer: OpenAnswer, todo: Todo) -> Iterator[Outcome | None]:
+        """Of the engine; one that breaks after a signal, which may have ended its workers too, has ended."""
+        try:
+            yield from self.engine.outcomes(answer, todo)
+        except ExecutorError:
+            if self.signals.received is None:
+                raise
+            yield None
 
 
 class Attempts:
@@ -344,6 +353,7 @@ class Attempts:
         self._lost += query.tile_cost(first)
         what = "Diagnosis" if self.session is None else f"Query {self.session.run.number}"
         logger.warning("%s, attempt %d: %s", what, attempt, error)
+        self.interrupted |= isinstance(error, Stopped)
         if self.over:
             return None
         if self.session is not None and query.cost > self.session.run.remaining - self._lost:
@@ -368,8 +378,10 @@ class Attempts:
         self._charge()
         if self.interrupted:
             raise Interrupted
-        dropped = 0 if self.session is None else self.session.run.dropped
-        if self.error is not None and dropped >= self.policy.skip:
+        run = None if self.session is None else self.session.run
+        if self.error is not None and (
+            run is None or self.policy.gives_up(run.dropped, run.lost, run.nfev + paid)
+        ):
             raise self.error
         if self.session is not None:
             self.session.drop(paid)

@@ -13,7 +13,8 @@ from zofw.core import EvaluationError
 P = ParamSpec("P")
 T = TypeVar("T")
 
-DROPS = 10  # iterations that on_error="skip" gives up before it raises
+DROPS = 10  # iterations that on_error="skip" gives up before it looks at how many evaluations fail
+RATE = 0.1  # share of evaluations that may fail where iterations are skipped
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,10 @@ class Retry:
     backoff
         Seconds before the first repetition; doubled for each further one, up to ``longest``.
     skip
-        How many iterations of the run may be dropped once repeating has not helped: what such an iteration has paid is
-        counted, nothing of it is used, and it is begun again with new random numbers, so with another batch and other
-        directions. A method without randomness asks the same again.
+        How many iterations of the run may be dropped once repeating has not helped; beyond that number, as many as there are
+        while at most a tenth of all evaluations has failed. What a dropped iteration has paid is counted, nothing of it is
+        used, and it is begun again with new random numbers, so with another batch and other directions. A method without
+        randomness asks the same again. 0 drops none.
     longest
         The longest wait in seconds.
 
@@ -61,6 +63,10 @@ class Retry:
             if not 0 <= value < float("inf"):
                 raise ValueError(f"Retry needs {name} to be a number of seconds ≥ 0; got {value!r}.")
 
+    def gives_up(self, dropped: int, lost: int, paid: int) -> bool:
+        """Whether, after so many dropped iterations, and evaluations that failed of all that were paid, one more is too many."""
+        return dropped >= self.skip and (self.skip == 0 or lost > RATE * paid)
+
     def wait(self, attempt: int) -> float:
         """Seconds to wait after the given failed attempt, the first being 1."""
         return float(min(self.longest, self.backoff * 2.0 ** min(attempt - 1, 60)))
@@ -77,11 +83,16 @@ def as_policy(on_error: str | Retry) -> Retry:
     raise ValueError(f"on_error should be 'raise', 'skip' or a Retry(times, backoff); got {on_error!r}.")
 
 
-def blamed(error: Exception) -> EvaluationError:
+class Stopped(EvaluationError):
+    """The objective was interrupted, by Ctrl-C or from within, and the run is to end where it is."""
+
+
+def blamed(error: BaseException) -> EvaluationError:
     """An error of the objective as an :class:`EvaluationError`."""
     if isinstance(error, EvaluationError):
         return error
-    found = EvaluationError(f"The objective raised {type(error).__name__}: {error}")
+    kind = EvaluationError if isinstance(error, Exception) else Stopped
+    found = kind(f"The objective raised {type(error).__name__}: {error}")
     found.__cause__ = error
     return found
 

@@ -19,6 +19,15 @@ class Interrupted(Exception):
     """A signal asked the run to stop; the session is at an open query, and what that has had is in the journal."""
 
 
+_open: list[Signals] = []
+
+
+def look() -> None:
+    """For whoever waits: raise :class:`Interrupted` where a signal has asked a run of this process to stop."""
+    if any(signals.received is not None for signals in _open):
+        raise Interrupted
+
+
 class Signals:
     """Turns the first SIGINT or SIGTERM into a flag, and the second back into what it was before.
 
@@ -33,6 +42,7 @@ class Signals:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Signals:
+        _open.append(self)
         if self.active:
             self._before = {number: signal.signal(number, self._handle) for number in self.HANDLED}
         return self
@@ -40,6 +50,7 @@ class Signals:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        _open.remove(self)
         self._restore()
 
     def _restore(self) -> None:

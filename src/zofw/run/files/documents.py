@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
 import json
 import os
 import sys
-import tempfile
-import zipfile
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
@@ -23,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zofw.extras import lazy
+from zofw.files import read_arrays, write_whole
 
 sp: Any = lazy("scipy.sparse")
 
@@ -153,29 +151,13 @@ def write_document(
     }
     head["body"] = hashlib.sha256(json.dumps(body).encode()).hexdigest()
     text = json.dumps({"head": head, "body": body}).encode()
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, allow_pickle=False, document=np.frombuffer(text, dtype=np.uint8), **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        if kept is not None and path.exists():
-            os.replace(path, kept)
-        os.replace(temporary, path)
-        sync_folder(path.parent)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def sync_folder(folder: Path) -> None:
-    """Force the names in a folder to the disk, where the system can open one."""
-    if hasattr(os, "O_DIRECTORY"):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    write_whole(
+        path,
+        lambda stream: np.savez(
+            stream, allow_pickle=False, document=np.frombuffer(text, dtype=np.uint8), **arrays
+        ),
+        kept=kept,
+    )
 
 
 def read_document(
@@ -184,11 +166,7 @@ def read_document(
     """Read what ``write_document`` wrote; anything else is a :class:`FileError` that says what was found."""
     text = Path(path).read_bytes()
     try:
-        with zipfile.ZipFile(io.BytesIO(text)) as members:
-            if any(member.compress_type != zipfile.ZIP_STORED for member in members.infolist()):
-                raise ValueError("it is compressed, which zofw never does")
-        with np.load(io.BytesIO(text), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = read_arrays(text, stored=True)
         document = json.loads(arrays.pop("document").tobytes())
         head, body = document["head"], document["body"]
         found = (head["kind"], head["version"])

@@ -11,11 +11,12 @@ A part of an answer says by its tile which rows and columns of the query, and wh
 
 An entry is handed to the operating system before the run goes on, so it survives the end of the process, however sudden;
 it is forced to the disk when a second has passed since that was last done, so a power failure costs at most the answers
-of one second.
+of one second. Room for what comes next is reserved before anything is asked for, as zeros behind the last entry.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import math
@@ -38,6 +39,8 @@ HEAD = struct.Struct("<8sH16s")  # letters, version, identity
 FRAME = struct.Struct("<Q8s")  # length of the body, digest
 BODY = struct.Struct("<BQQqqd6q")  # kind, serial, number, a, b, seconds, tile
 SYNC_SECONDS = 1.0
+ROOM = 1 << 17  # bytes that are reserved ahead
+NOT_HERE = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # file systems that cannot reserve
 
 
 class Kind(IntEnum):
@@ -113,9 +116,11 @@ class Journal:
 
     def __init__(self, path: Path, identity: bytes, size: int = 0, digest: bytes = b"") -> None:
         self.path = path
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+        flags = os.O_RDWR | os.O_CREAT
+        for system in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW"):
+            flags |= vars(os).get(system, 0)
         self._file = os.open(path, flags, 0o644)
-        self._size, self._digest = size, digest
+        self._size, self._digest, self._reserved = size, digest, size
         os.ftruncate(self._file, size)
         os.lseek(self._file, size, os.SEEK_SET)
         self._synced = time.monotonic()
@@ -124,6 +129,7 @@ class Journal:
             self._write(head)
             self._digest = _digest(head, b"")
             os.fsync(self._file)
+        self.reserve()
 
     def append(self, entry: Entry) -> None:
         """Write one entry, whole or not at all."""
@@ -133,6 +139,19 @@ class Journal:
         self._digest = digest
         if time.monotonic() - self._synced >= SYNC_SECONDS:
             self.sync()
+        self.reserve()
+
+    def reserve(self, room: int = ROOM) -> None:
+        """Make sure of room for entries to come, so that what is asked for next can be kept; zeros until then."""
+        if self._reserved - self._size >= room // 2:
+            return
+        try:
+            os.posix_fallocate(self._file, self._size, room)
+        except (AttributeError, OSError) as error:
+            if isinstance(error, AttributeError) or error.errno in NOT_HERE:
+                return
+            raise
+        self._reserved = self._size + room
 
     def _write(self, text: bytes) -> None:
         left = memoryview(text)
@@ -152,6 +171,7 @@ class Journal:
 
     def close(self) -> None:
         try:
+            os.ftruncate(self._file, self._size)
             self.sync()
         finally:
             os.close(self._file)
@@ -186,6 +206,8 @@ def read(path: Path, identity: bytes) -> Reading:
         body = text[at + FRAME.size : at + FRAME.size + length]
         if len(body) < length:
             break
+        if not length and not any(text[at:]):
+            break  # room that was reserved
         if _digest(body, digest) != expected:
             last = at + FRAME.size + length == len(text)
             return Reading(entries, at, digest, damaged=not last)

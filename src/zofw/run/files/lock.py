@@ -1,20 +1,23 @@
-"""One process, one run: a lock that ends with the process that holds it."""
+"""One run, one owner: a lock that ends with the process that holds it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+import threading
 from pathlib import Path
 from typing import Any
 
 try:
     import fcntl as _fcntl
-except ImportError:  # a system without POSIX locks
-    posix: Any = None
+except ImportError:  # a system without locks on open files
+    fcntl: Any = None
 else:
-    posix = _fcntl
+    fcntl = _fcntl
 
-_held: set[Path] = set()  # by this process, which a POSIX lock does not keep apart from itself
+_held: dict[Path, int] = {}  # open files of the locks of this process
+_table = threading.Lock()
 
 
 class LockedError(RuntimeError):
@@ -22,26 +25,31 @@ class LockedError(RuntimeError):
 
 
 class Lock:
-    """A POSIX record lock on a file of its own: gone with its process, not inherited by children, never stale.
+    """A lock on a file of its own, which is removed at its release: gone with its process, not held by its children.
 
-    Without POSIX locks the file itself is the lock, and one left behind by a process that was killed has to be removed by
-    hand, as the error says.
+    The file is locked as it was opened (``flock``), so that nobody who opens and closes it again drops the lock, and a
+    thread of this process is kept out like any other process. However the path is spelt, its folder is resolved first; a
+    link in its last place is refused. Where a system has no such locks the file itself is the lock, and one left behind by
+    a process that was killed has to be removed by hand, as the error says.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path.absolute()
-        if self.path in _held:
-            raise self._refusal("another run of this very process", "Let it end first.")
-        self._file = self._create() if posix is None else self._acquire()
-        _held.add(self.path)
-        os.ftruncate(self._file, 0)
-        os.write(self._file, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        self.path = path.parent.resolve() / path.name
+        with _table:  # one thread at a time looks and takes
+            if self.path in _held:
+                raise self._refusal("another run of this very process", "Let it end first.")
+            self._file = _held[self.path] = self._create() if fcntl is None else self._acquire()
+        with contextlib.suppress(
+            OSError
+        ):  # who holds it is a courtesy, for which a full disk may have no room
+            os.ftruncate(self._file, 0)
+            os.write(self._file, f"process {os.getpid()} on {socket.gethostname()}".encode())
 
     def _acquire(self) -> int:
         while True:
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             try:
-                posix.lockf(file, posix.LOCK_EX | posix.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 owner = os.read(file, 200).decode(errors="replace") or "another process"
                 os.close(file)
@@ -69,10 +77,23 @@ class Lock:
             return False
 
     def release(self) -> None:
-        if posix is None:
-            os.close(self._file)
-            self.path.unlink()
-        else:
+        """Let others have it; a child of the holder has nothing to release."""
+        with _table:
+            if _held.pop(self.path, None) is None:
+                return
             self.path.unlink(missing_ok=True)  # while still held: nobody locks a file that is about to go
             os.close(self._file)
-        _held.discard(self.path)
+
+
+def _forget() -> None:
+    """In a forked child: its copies of the open files would keep the locks beyond the parent's end."""
+    global _table
+    _table = threading.Lock()
+    for file in _held.values():
+        with contextlib.suppress(OSError):
+            os.close(file)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -14,12 +14,12 @@ import errno
 import logging
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from zofw.files import write_whole
 from zofw.run.files import journal
 from zofw.run.files.documents import FileError, StorageError, can_encode, read_document, write_document
 from zofw.run.files.journal import Entry, Journal
@@ -99,7 +99,7 @@ class RunFiles:
             self._lock = Lock(_beside(self.path, "lock"))
         except OSError as error:
             raise self._storage_error(error) from error
-        litter = re.compile(rf"\.{re.escape(self.path.name)}\.[a-z0-9_]{{8}}")
+        litter = re.compile(rf"\.{re.escape(self.path.name)}\.[0-9a-f]{{32}}\.part")
         for left in self.path.parent.iterdir():
             if litter.fullmatch(left.name):  # a checkpoint whose writer was killed
                 left.unlink()
@@ -194,7 +194,8 @@ class RunFiles:
         return taken, entries, damaged or self._journal is None
 
     def _set_aside(self, path: Path, sound: int) -> None:
-        shutil.copyfile(path, self.broken)
+        content = path.read_bytes()
+        write_whole(self.broken, lambda stream: stream.write(content))
         logger.warning(
             "%s is damaged after its first %d entries; what comes behind them is paid for again. A copy is in %s.",
             path,

@@ -66,8 +66,9 @@ class Run:
         The lowest point that was evaluated whole, f at x itself where that is known, and the last such points.
     diagnosed, recomputed
         Evaluations for diagnosis, and those made again because a worker died over them; in no other count.
-    dearest, redraws, dropped, closing_row
-        Queries of the dearest iteration; how often the open iteration, and any, was begun again; whether stopping put a row
+    dearest, redraws, dropped, lost, closing_row
+        Queries of the dearest iteration; how often the open iteration, and any, was begun again; evaluations that failed;
+        whether stopping put a row
         on the trace that going on would not have.
     serial, seconds
         Entries of the journal that are included, and seconds of queries and computation.
@@ -108,6 +109,7 @@ class Run:
     dearest: int = 0
     redraws: int = 0
     dropped: int = 0
+    lost: int = 0
     closing_row: bool = False
     serial: int = 0
     seconds: float = 0.0

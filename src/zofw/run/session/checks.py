@@ -15,6 +15,10 @@ from zofw.directions import Explicit, UnitSteps
 NOISE = 16.0  # differences below this many units in the last place of the values are not to be trusted
 
 
+class AnswerRefused(ValueError):
+    """An answer that no method could work with; whoever told it may tell another."""
+
+
 class RadiusWatch:
     """Warns when the radius is below √ε and most differences of an answer are within rounding error of its values.
 
@@ -70,10 +74,10 @@ def check_answer(query: Query, told: Any) -> Answer:
     if not query.variance:
         return Answer(values)
     if told.variance is None:
-        raise ValueError(f"The query asks for variances of shape {(rows, query.count)} beside the values.")
+        raise AnswerRefused(f"The query asks for variances of shape {(rows, query.count)} beside the values.")
     variance = _table(told.variance, (rows, query.count), "variances", STEEPEST**2)
     if (variance < 0).any():
-        raise ValueError("The answer has negative variances; nothing was counted.")
+        raise AnswerRefused("The answer has negative variances.")
     return Answer(values, variance)
 
 
@@ -81,9 +85,9 @@ def _check_slopes(query: Query, values: Array) -> None:
     with np.errstate(over="ignore"):
         steepest = np.abs(slopes(query, Answer(values))).max()
     if not steepest <= STEEPEST:
-        raise ValueError(
+        raise AnswerRefused(
             f"The answer has differences that come to a slope of {steepest:g} over the radius {query.radius:g}, beyond "
-            f"{STEEPEST:g}: methods cannot square that. Nothing was counted; take a larger radius or rescale the objective."
+            f"{STEEPEST:g}: methods cannot square that. Take a larger radius or rescale the objective."
         )
 
 
@@ -104,15 +108,13 @@ def _table(told: Any, shape: tuple[int, int], name: str, largest: float) -> Arra
     if array.ndim < 2 and array.size % shape[0] == 0:
         array = array.reshape(shape[0], -1)
     if array.shape != shape:
-        raise ValueError(f"The query asks for {name} of shape {shape}; the answer has {array.shape}.")
+        raise AnswerRefused(f"The query asks for {name} of shape {shape}; the answer has {array.shape}.")
     if not np.isfinite(array).all():
-        raise ValueError(
-            f"The answer has {name} that are not finite; nothing was counted. Tell finite means."
-        )
+        raise AnswerRefused(f"The answer has {name} that are not finite. Tell finite means.")
     if array.size and (size := np.abs(array).max()) > largest:
-        raise ValueError(
+        raise AnswerRefused(
             f"The answer has {name} up to {size:g} in modulus; methods work with such up to {largest:g}, whose squares are "
-            "numbers still. Nothing was counted; rescale the objective, or mend whoever answers."
+            "numbers still. Rescale the objective, or mend whoever answers."
         )
     return array
 
@@ -128,6 +130,6 @@ def _numbers(told: Any) -> Array:
                 raise TypeError(f"its dtype is {array.dtype}")
             return array.astype(float)
     except (ValueError, TypeError, OverflowError, Warning) as error:
-        raise ValueError(
+        raise AnswerRefused(
             f"The answer should be an Answer or an array of real numbers; got {type(told).__name__}: {error}"
         ) from error

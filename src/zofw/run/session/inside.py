@@ -10,6 +10,7 @@ import numpy as np
 from zofw.core import Array, Directions, Indices, Operator, Query, Tile, blocks
 from zofw.directions import Explicit
 from zofw.directions.implicit import touched_product
+from zofw.sets import can_clip
 
 POINT_NUMBERS = 1 << 20  # numbers of dense directions alive at any time: 8 MB
 
@@ -67,8 +68,10 @@ def keep_inside(query: Query, set: Any) -> Query:
     With B(c, ρ) in X (relative to its affine hull), x in X and δ = μ·max‖u‖/ρ ≤ 1, every (1 − δ)x + δc ± μu lies in X
     by convexity. The slopes are then those at a point at distance δ‖c − x‖ from x: a bias of at most Lδ·diameter in the
     gradient, which falls with μ. Directions are projected on the affine hull first; that changes no linear minimiser. A query
-    that writes its directions out and asks for points of the set alone is left as it is.
+    that writes its directions out and asks for points of the set alone is left as it is. Every point is made an exact
+    member as it is formed, by the set's own ``clip``, where it has one.
     """
+    query = replace(query, inside=set if can_clip(set) else None)
     if query.directions is None:
         return query
     ball = set.inball(query.anchors.shape[1])

@@ -61,6 +61,14 @@ def cost_of_value(n: int, budget: int) -> int:
     return n if n <= most else most
 
 
+def least_budget(n: int, iteration: int) -> int:
+    """The least budget that pays for an iteration beside f at one point."""
+    budget = iteration + 1
+    while budget - cost_of_value(n, budget) < iteration:
+        budget = iteration + cost_of_value(n, budget)
+    return budget
+
+
 def learn(run: Run, sample: Callable[[], np.random.Generator]) -> Generator[Query, Answer, Known]:
     """f at x: the mean over all components or, where that is dear, over a sample whose groups tell its error."""
     x = run.x.copy()

@@ -19,7 +19,7 @@ from zofw.core.task import no_gradient
 from zofw.run.files.documents import FileError
 from zofw.run.files.journal import Entry, Kind
 from zofw.run.files.run_files import RunFiles, read_journal, read_run
-from zofw.run.record.run import Run, check_run
+from zofw.run.record.run import Run, Unsound, check_run
 from zofw.run.session.beginning import make_task
 from zofw.sets import as_set
 
@@ -100,6 +100,8 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
             handed.pattern if run.structure else None,
         )
         check_run(run, run.method.init(task, np.array(run.state.x, dtype=float)))
+        if not region.contains(run.x):
+            raise Unsound(f"its iterate is no point of {region!r}")
         session = cls.__new__(cls)
         session.take_up(run, task, handed.objective, handed.observers, handed.dtype)
         session.reopen()

@@ -37,7 +37,16 @@ from zofw.run.session.beginning import Asked, begin
 from zofw.run.session.checks import RadiusWatch, check_answer
 from zofw.run.session.inside import keep_inside
 from zofw.run.session.iteration import Ended, Iterations, Steps
-from zofw.run.session.known import Diagnosis, anchors, at, cost_of_value, lowest, result_of, whole
+from zofw.run.session.known import (
+    Diagnosis,
+    anchors,
+    at,
+    cost_of_value,
+    least_budget,
+    lowest,
+    result_of,
+    whole,
+)
 from zofw.run.session.resume import Handed, resume
 
 if TYPE_CHECKING:
@@ -214,6 +223,7 @@ class Session(RunView):
         if cost or not allowed:
             self._note(Kind.FAILED, cost, 0 if allowed else paid)
         run.ledger[FAILED] += cost
+        run.lost += cost
         if not allowed:
             run.ledger[FAILED] += paid
             self._open, self.parts, self.in_hand = None, [], 0
@@ -310,9 +320,13 @@ class Session(RunView):
             least = self._iterations.rehearse()
             if least > run.remaining:
                 if run.nit == run.nfev == 0:
-                    raise BudgetError(limits.budget, least + run.reserve, run.reserve, run.method.name)
+                    raise self._too_small(limits.budget, least)
                 self._end(Status.BUDGET)
         return run.status is Status.RUNNING and run.closing is None
+
+    def _too_small(self, budget: int, iteration: int) -> BudgetError:
+        least = least_budget(self.run.n, iteration) if self.run.pays else iteration
+        return BudgetError(budget, least, least - iteration, self.run.method.name)
 
     def _finish(self, ended: Ended) -> None:
         run = self.run

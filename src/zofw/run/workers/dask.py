@@ -18,6 +18,7 @@ from zofw.core import Array, Problem
 from zofw.extras import extra
 from zofw.problems.sharded import Sharded
 from zofw.run.answering.pipeline import ExecutorError
+from zofw.run.answering.signals import Interrupted, look
 from zofw.run.workers.places import Copies, Place, Places, Replicated
 from zofw.run.workers.tasks import Found, WorkerTask, work_on
 from zofw.run.workers.workers import Ticket, WorkerLost
@@ -28,6 +29,7 @@ SCATTERED_BYTES = 1 << 18  # anchors larger than this go once to each worker, sm
 COUNT_SECONDS = 1.0  # between two counts of the workers
 PATIENCE_SECONDS = 5.0  # without a scheduler
 SENDING_SECONDS = 300.0  # of attempts to reach all workers
+WORKERS_SECONDS = 60.0  # without a worker
 NAP_SECONDS = 0.1
 SILENCE_SECONDS = 30.0  # between two complaints about having no workers
 
@@ -54,18 +56,32 @@ class ClientPool:
         self._client, self._topic = client, f"zofw-{token}"
         self._begun: Counter[str] = Counter()
         self._job: dict[Ticket, tuple[str, Place]] = {}
-        self._counted, self._workers = -COUNT_SECONDS, 0
+        self._counted, self._workers, self._last_seen = -COUNT_SECONDS, 0, time.monotonic()
         self._alone: float | None = None
         self._warned = 0.0
         self._point = np.empty(0)
         self._anchors: Any = None
         self._stale = False  # whether the anchors may have been lost with a worker
-        self._places: Places = (
-            Copies(client, problem, self._scatter)
-            if isinstance(problem, Sharded)
-            else Replicated(problem, self._scatter)
-        )
+        self._problem = problem
         client.subscribe_topic(self._topic, self._hear)
+
+    @functools.cached_property
+    def _places(self) -> Places:
+        """Where the problem is: sent to the workers when it is first needed."""
+        if isinstance(self._problem, Sharded):
+            return Copies(self._client, self._problem, self._scatter)
+        return Replicated(self._problem, self._scatter)
+
+    def _await_workers(self) -> None:
+        """Until a worker is connected; an error where none comes."""
+        end = time.monotonic() + WORKERS_SECONDS
+        while self._client.status == "running" and not self._client.nthreads():
+            look()
+            if time.monotonic() > end:
+                raise ExecutorError(
+                    f"No dask worker has connected to the scheduler for {WORKERS_SECONDS:g} seconds. Start one, and continue."
+                )
+            time.sleep(NAP_SECONDS)
 
     def _hear(self, event: tuple[float, str]) -> None:
         self._begun[event[1]] += 1
@@ -74,8 +90,12 @@ class ClientPool:
         """A copy for every worker, or for the given ones, of whom one may die while it is sent."""
         end, everywhere = time.monotonic() + SENDING_SECONDS, workers is None
         while True:
+            look()
             try:
+                self._await_workers()
                 return self._client.scatter(thing, workers=workers, broadcast=everywhere, hash=False)
+            except (ExecutorError, Interrupted):
+                raise
             except Exception as error:
                 self._await_scheduler()
                 workers = None
@@ -96,9 +116,16 @@ class ClientPool:
                 threads = self._client.nthreads()
                 self._workers = sum(threads.values())
                 self._places.look(threads)
-        if not self._workers and now - self._warned >= SILENCE_SECONDS:
+        if self._workers:
+            self._last_seen = now
+            return
+        if now - self._warned >= SILENCE_SECONDS:
             self._warned = now
             logger.warning("No dask worker is connected; the run waits for one.")
+        if now - self._last_seen > WORKERS_SECONDS:
+            raise ExecutorError(
+                f"No dask worker has been connected for {WORKERS_SECONDS:g} seconds. Start one, and continue the run."
+            )
 
     @property
     def workers(self) -> int:
@@ -164,6 +191,7 @@ class ClientPool:
 
     def _await_scheduler(self) -> None:
         while self._client.status != "running":
+            look()
             self.check()
             time.sleep(NAP_SECONDS)
 
@@ -175,7 +203,8 @@ class ClientPool:
 
     def close(self) -> None:
         self._job.clear()
-        del self._places, self._anchors
+        vars(self).pop("_places", None)
+        del self._anchors
         if self._client.status == "running":
             self._client.unsubscribe_topic(self._topic)
 

@@ -16,6 +16,7 @@ from typing import TypeVar
 from zofw.core import (
     Array,
     Batch,
+    Clips,
     Directions,
     EvaluationError,
     Indices,
@@ -76,6 +77,7 @@ class WorkerTask:
     stencil: Stencil
     variance: bool
     paired: bool
+    inside: Clips | None
     tiles: list[Tile]
     timeout: float | None
     sender: Sender
@@ -97,7 +99,7 @@ class WorkerTask:
             tiles = [tile._replace(top=tile.top - top, bottom=tile.bottom - top) for tile in tiles]
         return cls(
             sender.problem, query, asked.batch.n, indices, fresh(asked.directions), asked.radius, asked.stencil, asked.variance,
-            asked.paired, tiles, timeout, sender, part,
+            asked.paired, asked.inside, tiles, timeout, sender, part,
         )  # fmt: skip
 
     def open(self, anchors: Array) -> Query:
@@ -105,8 +107,9 @@ class WorkerTask:
         directions = _remember(_directions, self.query, self.directions)
         batch = Batch(self.n, self.indices)
         return Query(
-            anchors, batch, directions, self.radius, self.stencil, variance=self.variance, paired=self.paired
-        )
+            anchors, batch, directions, self.radius, self.stencil, variance=self.variance, paired=self.paired,
+            inside=self.inside,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from zofw.core import Array, Problem, Tile
+from zofw.core import Array, EvaluationError, Problem, Tile
 from zofw.extras import extra
 from zofw.problems.abilities import Sums
 from zofw.problems.evaluate import Part
@@ -24,6 +24,8 @@ from zofw.run.workers.tasks import Found, Sender, WorkerTask
 POLL_SECONDS = 0.1
 LEAST_SECONDS = 0.01  # of work in a task, where there is enough of it
 OVERHEADS = 20  # how many times its overhead a task should last
+TASK_SECONDS = 4.0  # that the evaluations of one task may take where they have a time limit
+GRACE_SECONDS = 2.0  # for a task on its way
 REVIVALS = 20  # pools that may break in one run
 ATTEMPTS = 10  # workers that one task may cost
 
@@ -156,7 +158,10 @@ class Workers:
             if answer.shards is not None:
                 self._turn(answer, todo)
             left = sum(_evaluations(tile) for tile in todo)
-            self._send(answer, _taken(todo, self.pace.size(left, workers), answer.part))
+            size = self.pace.size(left, workers)
+            if self.timeout is not None:
+                size = max(1, min(size, int(TASK_SECONDS / self.timeout)))
+            self._send(answer, _taken(todo, size, answer.part))
 
     def _turn(self, answer: OpenAnswer, todo: Todo) -> None:
         """Bring a tile of the part with the fewest tasks under way to the front."""
@@ -176,7 +181,7 @@ class Workers:
             ticket = self._ended.get(timeout=POLL_SECONDS)
         except queue.Empty:
             self.pool.check()
-            return None
+            return self._overdue()
         sent = self._running.get(ticket)
         if sent is None:
             return None
@@ -193,6 +198,19 @@ class Workers:
             self._send(answer, sent.tiles, sent.attempt, with_problem=True)
             return None
         return self._outcome(answer, sent, found, vain)
+
+    def _overdue(self) -> Outcome | None:
+        """A task that no worker has answered in the time that it and one before it may take, as a failure of its own."""
+        if self.timeout is None:
+            return None
+        for ticket, sent in list(self._running.items()):
+            allowed = 2 * self.timeout * sum(map(_evaluations, sent.tiles)) + GRACE_SECONDS
+            if time.perf_counter() - sent.when > allowed:
+                del self._running[ticket]
+                self.pool.cancel(ticket)
+                reason = f"No worker has answered within {allowed:g} seconds; timeout={self.timeout:g} is for one evaluation."
+                return Outcome([], sent.tiles, EvaluationError(reason))
+        return None
 
     def _outcome(self, answer: OpenAnswer, sent: Sent, found: Found, vain: int) -> Outcome:
         parts = [Part(_done(tile, sums), sums) for tile, sums in zip(sent.tiles, found.sums, strict=False)]

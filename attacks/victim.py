@@ -1,0 +1,59 @@
+"""The run that is attacked: a small finite sum that writes down every call, with any method."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import zofw
+
+DIM, N, BUDGET, ITERATIONS = 6, 3, 500, 5
+METHODS = [name for name in zofw.methods() if name != "frank-wolfe"]  # which asks for gradients, not values
+
+
+class Sum:
+    """(1/n) Σ ½‖A_i x − y_i‖², one component at a time; each call appends a byte to the file ``paid``, if there is one."""
+
+    def __init__(self, paid: Path | None = None, delay: float = 0.0, n: int = N, dim: int = DIM) -> None:
+        rng = np.random.default_rng(0)
+        self.A, self.y = rng.standard_normal((n, 3, dim)), rng.standard_normal((n, 3))
+        self.paid, self.delay, self.n, self.dim = paid, delay, n, dim
+
+    def __call__(self, x: np.ndarray, i: int) -> float:
+        if self.paid is not None:
+            handle = os.open(self.paid, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            os.write(handle, b".")
+            os.close(handle)
+        if self.delay:
+            time.sleep(self.delay)
+        return 0.5 * float(((self.A[i] @ x - self.y[i]) ** 2).sum())
+
+    def problem(self) -> zofw.problems.BlackBox:
+        return zofw.problems.BlackBox(self, dim=self.dim, n=self.n)
+
+
+def solve(fun: Any, method: str, checkpoint: Path | None = None, **settings: Any) -> zofw.Result:
+    """One run; a checkpoint that is there is continued."""
+    given = {"budget": BUDGET, "max_iter": ITERATIONS, "rng": 3} | settings
+    if checkpoint is not None:
+        given |= {"checkpoint": checkpoint, "resume": "auto"}
+    return zofw.minimize(fun, zofw.L2Ball(1.0), method=method, **given)
+
+
+def calls(paid: Path) -> int:
+    """Real calls so far."""
+    return paid.stat().st_size if paid.exists() else 0
+
+
+def differences(found: zofw.Result, whole: zofw.Result) -> str:
+    """What a run has that the undisturbed one has not, in words; nothing where they agree bit for bit."""
+    names = [
+        name
+        for name in ("nit", "nfev", "nlmo", "status", "ledger")
+        if getattr(found, name) != getattr(whole, name)
+    ]
+    return ", ".join(names + ([] if np.array_equal(found.x, whole.x) else ["x"]))
