@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("zofw")
 
 KEPT = 20  # closed queries whose values are at hand; a folder has all of them
+FIELDS_BYTES, REASON_BYTES, COORDINATE_BYTES = 1 << 16, 1 << 10, 32  # of an answer, at most
 SHOWN = 1000  # coordinates of x in a status file
 
 
@@ -339,6 +340,11 @@ class Desk:
 
     # ------------------------------------------------------------------ the folder
 
+    @property
+    def _longest(self) -> int:
+        """Bytes of an answer to one request: its fields, and for each evaluation a number or a reason, and its point."""
+        return FIELDS_BYTES + self.size * (REASON_BYTES + COORDINATE_BYTES * self.session.run.dim)
+
     def read(self) -> Look:
         """Look through ``answers/`` once, take what is there, and put out what is wanted next.
 
@@ -352,7 +358,7 @@ class Desk:
         for path in folder.answers():
             seen = stamp(path)
             try:
-                reply = Reply.of(load(path))
+                reply = Reply.of(load(path, self._longest))
                 if reply.empty:
                     look.waiting.append(path)
                     continue

@@ -34,12 +34,15 @@ def put(path: Path, text: bytes, *, durable: bool = False) -> None:
         ) from error
 
 
-def load(path: Path) -> dict[str, Any]:
-    """The fields of a JSON object, or of an npz file as plain values; anything else is a ``FileError``."""
-    if path.stat().st_size > LONGEST:
-        raise FileError(
-            f"The file is longer than {LONGEST:,} bytes, and nothing that was asked for takes that."
-        )
+def load(path: Path, most: int = LONGEST) -> dict[str, Any]:
+    """The fields of a JSON object, or of an npz file as plain values; anything else is a ``FileError``.
+
+    A link, which may lead anywhere, and a file of more than ``most`` bytes are refused before they are read.
+    """
+    if path.is_symlink():
+        raise FileError("The file is a link; put the answer itself there.")
+    if path.stat().st_size > most:
+        raise FileError(f"The file is longer than {most:,} bytes, and nothing that was asked for takes that.")
     text = path.read_bytes()
     return _arrays(text) if path.suffix == ".npz" else parse(text)
 

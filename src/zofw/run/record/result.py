@@ -60,7 +60,8 @@ class Result(Record):
     ndiagnosis : int
         Evaluations of components made for diagnosis, in no other count.
     nrecomputed : int
-        Evaluations begun on a worker that died over them and made again elsewhere, in no other count.
+        Evaluations of tasks that were lost with their workers and sent again, in no other count: at least those that were
+        really made twice.
     """
 
     x: Array
