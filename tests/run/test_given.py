@@ -53,7 +53,9 @@ def test_other_names_get_the_list():
         zofw.minimize(f, zofw.Simplex(), dim=4, buget=100)
 
 
-@pytest.mark.parametrize("rng", [-1, "abc", np.random.RandomState(0), 0.5], ids=repr)
+@pytest.mark.parametrize(
+    "rng", [-1, "abc", np.random.RandomState(0), 0.5], ids=["negative", "text", "RandomState", "fraction"]
+)
 def test_other_kinds_of_generators(rng):
     with pytest.raises(TypeError, match="rng should be a whole number of at least 0"):
         zofw.minimize(f, zofw.Simplex(), dim=4, budget=100, rng=rng)
