@@ -12,7 +12,7 @@ import pytest
 import zofw
 
 PAGE = Path(__file__).parents[2] / "docs" / "adapters.md"
-LIBRARIES = ("sklearn", "torch", "art")
+LIBRARIES = ("sklearn", "torch", "art", "optuna", "optimagic")
 BLOCKS = re.findall(r"```\{code-block\} python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
 
 
@@ -22,7 +22,7 @@ def test_the_page():
     scope: dict = {}
     for block in BLOCKS:
         exec(compile(block, str(PAGE), "exec"), scope)
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 9
     assert scope["boxed"].x == pytest.approx([1.0] * 4) and scope["boxed"].nfev <= 300
     assert scope["classifier"].score(scope["Z"], scope["y"]) > 0.95
     assert scope["attack"].fooling_rate > 0.7 and scope["attack"].queries <= 3_000

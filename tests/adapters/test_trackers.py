@@ -20,7 +20,9 @@ def run(calls=None, **arguments):
         return float(np.sum((x - CENTRE) ** 2))
 
     problem = zofw.problems.BlackBox(fun, dim=3)
-    return zofw.minimize(problem, zofw.Simplex(), method="zo-fw", budget=300, rng=0, **arguments)
+    return zofw.minimize(
+        problem, zofw.Simplex(), method="zo-fw", budget=300, rng=0, **({"diagnose": 20} | arguments)
+    )
 
 
 class Many:
@@ -75,7 +77,8 @@ def test_any_shape_and_either_way_in(shape, as_observer):
     steps = [step for step, _ in target.entries]
     assert steps == sorted(steps) and steps[-1] == result.nfev
     objective = [(step, m["zofw/objective"]) for step, m in target.entries if "zofw/objective" in m]
-    assert objective == [(int(row[1]), row[3]) for row in result.trace.rows]
+    along = [(int(row[1]), row[3]) for row in result.trace.rows]
+    assert objective == [*along[:-1], (result.nfev, result.fun)]  # the end is the point that is returned
     assert [m["zofw/iteration"] for _, m in target.entries if "zofw/iteration" in m][:-1] == [
         *range(1, result.nit + 1)
     ]

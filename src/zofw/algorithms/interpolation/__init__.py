@@ -74,7 +74,9 @@ class Interpolation:
         frame, paid = Frame(task, state.origin, state.basis), len(state.values)
         if state.t == 0:
             value = float((yield Query(state.x, task.all)).values[0, 0])
-            return replace(state, t=1, values=np.array([value])), Info()
+            alone = Ending(True, "The set is a single point.") if frame.rank == 0 else None
+            info = Info() if alone is None else Info(gap=0.0, gap_error=0.0, bound=0.0, ending=alone)
+            return replace(state, t=1, values=np.array([value])), info
         if state.regime in ("certificate", "done"):
             state, info = yield from self._certify(task, frame, state)
             return replace(state, t=state.t + 1), info

@@ -47,6 +47,8 @@ class System:
         *_, singular = self.factors
         if not singular and np.isfinite(found := solve(self.factors, right)).all():
             return found
+        if not np.isfinite(right).all():  # values whose model is beyond floating point leave it as it was
+            return np.zeros_like(right)
         return np.asarray(np.linalg.lstsq(_equations(self.U, self.nu), right, rcond=1e-13)[0], dtype=float)
 
     def fit(self, f: Array, H: Array) -> tuple[float, Array, Array]:

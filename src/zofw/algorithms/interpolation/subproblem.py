@@ -16,6 +16,7 @@ J. J. Moré, D. C. Sorensen, Computing a trust region step, SIAM J. Sci. Stat. C
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -166,8 +167,17 @@ def _over_atoms(
 
 
 def secular(eigenvalues: Array, c: Array, delta: float, least: float, accuracy: float = 0.02) -> float:
-    """The shift λ ≥ ``least`` with |(H + λI)⁻¹g| = Δ, or ``least`` where the step is shorter."""
+    """The shift λ ≥ ``least`` with |(H + λI)⁻¹g| = Δ, or ``least`` where the step is shorter.
 
+    In units of a power of two, so that cubes stay within the range of floating point, and bits as they are.
+    """
+    unit = math.ldexp(
+        1.0, math.frexp(max(float(np.abs(eigenvalues).max()), float(np.linalg.norm(c)) / delta))[1]
+    )
+    return unit * _secular(eigenvalues / unit, c / unit, delta, least / unit, accuracy)
+
+
+def _secular(eigenvalues: Array, c: Array, delta: float, least: float, accuracy: float) -> float:
     def length(shift: float) -> float:
         return float(np.linalg.norm(c / (eigenvalues + shift)))
 
