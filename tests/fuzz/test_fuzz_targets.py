@@ -102,7 +102,6 @@ def test_a_forged_checkpoint_with_sound_checksums_is_refused(name, forged, tmp_p
     "entry",
     [
         journal.Entry(journal.Kind.PART, 0, 0, arrays=(np.zeros(()),)),
-        journal.Entry(journal.Kind.PART, 0, 0, arrays=(np.zeros((2, 2)),)),
         journal.Entry(journal.Kind.ANSWER, 0, 0),
         journal.Entry(journal.Kind.ANSWER, 0, 0, arrays=(np.full((1, 2), np.nan),)),
         journal.Entry(journal.Kind.FAILED, 0, 0, a=-5),
@@ -118,6 +117,17 @@ def test_a_forged_journal_is_damage(entry, tmp_path, caplog):
     book.close()
     assert zofw.resume(path, problem(), budget=200).nfev <= 200
     assert "is damaged after its first 0 entries" in caplog.text
+
+
+def test_a_forged_part_is_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    path.write_bytes(run()[0])
+    identity = bytes.fromhex(zofw.Session.resume(path).run.identity)
+    book = journal.Journal(tmp_path / "run.npz.journal", identity)
+    book.append(journal.Entry(journal.Kind.PART, 0, 0, arrays=(np.zeros((2, 2)),)))
+    book.close()
+    with pytest.raises(zofw.FileError, match="which the open query does not have"):
+        zofw.resume(path, problem(), budget=200)
 
 
 def test_parts_that_the_open_query_does_not_have():

@@ -47,9 +47,12 @@ class System:
         *_, singular = self.factors
         if not singular and np.isfinite(found := solve(self.factors, right)).all():
             return found
-        if not np.isfinite(right).all():  # values whose model is beyond floating point leave it as it was
+        left, unit = _equations(self.U, self.nu), float(np.abs(right).max())
+        if not (
+            np.isfinite(left).all() and 0 < unit < np.inf
+        ):  # beyond floating point: the model stays as it was
             return np.zeros_like(right)
-        return np.asarray(np.linalg.lstsq(_equations(self.U, self.nu), right, rcond=1e-13)[0], dtype=float)
+        return unit * np.asarray(np.linalg.lstsq(left, right / unit, rcond=1e-13)[0], dtype=float)
 
     def fit(self, f: Array, H: Array) -> tuple[float, Array, Array]:
         """c, g and H at x, in the units of x, from values f and the Hessian before."""

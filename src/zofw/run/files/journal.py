@@ -129,7 +129,11 @@ class Journal:
             self._write(head)
             self._digest = _digest(head, b"")
             os.fsync(self._file)
-        self.reserve()
+        try:
+            self.reserve()
+        except OSError:
+            os.close(self._file)
+            raise
 
     def append(self, entry: Entry) -> None:
         """Write one entry, whole or not at all."""

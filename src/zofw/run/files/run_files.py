@@ -190,7 +190,10 @@ class RunFiles:
                 if reading.damaged:
                     self._set_aside(path, len(reading.entries))
                 if path == self.journal_path:
-                    self._journal = Journal(path, identity, reading.size, reading.digest)
+                    try:
+                        self._journal = Journal(path, identity, reading.size, reading.digest)
+                    except OSError as error:
+                        raise self._storage_error(error) from error
         return taken, entries, damaged or self._journal is None
 
     def _set_aside(self, path: Path, sound: int) -> None:
