@@ -317,7 +317,7 @@ def test_an_answer_that_is_written_again_while_it_is_read(tmp_path, monkeypatch)
         path = tmp_path / "answers" / "a.json"
         path.write_text(json.dumps({"id": request.id, "values": [values[0], None]}))
 
-        def load_late(file):
+        def load_late(file, *rest):
             fields = files.load(file)
             path.write_text(json.dumps({"id": request.id, "values": values}))
             return fields

@@ -12,6 +12,7 @@ from pages import ROOT
 import zofw
 
 EXAMPLES = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
+LONGER = {"plot_16_data_mixture": 60.0}  # thousands of values of a surrogate of 512 runs
 SECONDS = 10.0  # of this process, whatever else the machine is doing
 
 
@@ -42,4 +43,4 @@ def test_example(path, compiled, tmp_path, monkeypatch, capsys):
     pyplot.close("all")
     assert drawn, "an example has a picture"
     assert re.search(r"\d", capsys.readouterr().out), "an example states what it spent"
-    assert seconds < SECONDS
+    assert seconds < LONGER.get(path.stem, SECONDS)

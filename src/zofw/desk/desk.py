@@ -69,7 +69,7 @@ class Desk:
     ...     for request in reversed(requests):
     ...         news = desk.tell(request.id, [float((x**2).sum()) for x, component in request])
     >>> desk.result().nfev
-    20
+    17
     """
 
     def __init__(

@@ -206,7 +206,7 @@ def resume(
     >>> f = zofw.problems.BlackBox(lambda x: float(x @ x), dim=3)
     >>> path = tempfile.mkdtemp() + "/run.npz"
     >>> zofw.minimize(f, zofw.Simplex(), method="zo-fw", budget=50, checkpoint=path).nfev
-    48
+    49
     >>> zofw.resume(path, f, budget=100).nfev
     100
     """

@@ -46,7 +46,8 @@ class Handed:
     def classes(self) -> dict[str, type]:
         """Classes of what was handed over, and of a method's state, by their path."""
         given = (self.set, self.method)
-        kinds = [kind for thing in given for kind in (type(thing), vars(type(thing)).get("State"))]
+        own = [base for thing in given for base in type(thing).__mro__]
+        kinds = [kind for base in own for kind in (base, vars(base).get("State"))]
         owned = [kind for kind in kinds if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
         return {f"{kind.__module__}:{kind.__qualname__}": kind for kind in owned} | dict(self.known)
 
