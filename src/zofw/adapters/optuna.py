@@ -114,15 +114,14 @@ class ZOSampler(optuna.samplers.BaseSampler):
         taken = {other.system_attrs.get(ASKED) for other in others if other.number != trial.number}
         free = (request for request in desk.requests(len(taken) + 1) if request.id not in taken)
         request = next(free, None)
-        if (
-            request is None
-        ):  # all that the run wants to know is being evaluated: somewhere else, halfway to a vertex
+        if request is not None:
+            x = _point(request)
+            study._storage.set_trial_system_attr(trial._trial_id, ASKED, request.id)
+        elif desk.done:
+            x = np.asarray(desk.session.x)
+        else:  # all that the run wants to know is being evaluated: elsewhere, halfway to a vertex
             g = np.random.default_rng([trial.number, len(taken)]).standard_normal(len(self.names))
             x = 0.5 * (np.asarray(desk.session.x) + as_set(self.set).lmo(g))
-        else:
-            x = _point(request)
-        if request is not None:
-            study._storage.set_trial_system_attr(trial._trial_id, ASKED, request.id)
         if can_clip(self.set):
             x = self.set.clip(x)
         return dict(zip(self.names, x.tolist(), strict=True))
