@@ -40,6 +40,7 @@ def design(task: Task, frame: Frame, state: State) -> Action:
 
 def advance(task: Task, frame: Frame, state: State) -> Action:
     """One more value: at the minimiser of the model, or where the model is least sure; or the regime is at its end."""
+    tried: set[int] = set()  # points known already that were taken in again: two could take turns for ever
     while state.rho > LEAST_RADIUS * state.size and state.quiet < QUIET:
         found = trust_region_step(frame, state.z, state.g, state.H, state.delta, state.atoms)
         visible = found.decrease > max(UNSEEN * abs(state.value), WORTHLESS * state.won)
@@ -47,7 +48,8 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
             known = asked(state, state.z + found.s)
             if known is None:
                 return (yield from _move(task, frame, state, found))
-            if known not in state.chosen:
+            if known not in state.chosen and known not in tried:
+                tried.add(known)
                 state = fit(_include(state, known))
                 continue
         far = _farthest(state)
