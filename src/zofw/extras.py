@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import Any
 
 
-def extra(module: str, name: str) -> Any:
+def extra(module: str, name: str) -> ModuleType:
     """Import an optional module, or say which extra brings it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"This needs {module.partition('.')[0]}, which is not installed. Install it with: pip install 'zofw[{name}]'"
+            f"This needs {(error.name or module).partition('.')[0]}, which is not installed. Install it with: pip install 'zofw[{name}]'"
         ) from error
 
 
-class lazy:
+class lazy(ModuleType):
     """A module that is imported when one of its names is first used.
 
     Examples
@@ -25,9 +26,6 @@ class lazy:
     >>> sp.issparse([1.0])
     False
     """
-
-    def __init__(self, module: str) -> None:
-        self.__name__ = module
 
     def __getattr__(self, name: str) -> Any:
         module = importlib.import_module(self.__name__)

@@ -18,8 +18,7 @@ adapter                    what it is                                           
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from zofw.extras import extra
 
 PLACES = {
     "Tracker": "trackers",
@@ -35,12 +34,15 @@ PLACES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in PLACES:
-        return getattr(importlib.import_module(f"zofw.adapters.{PLACES[name]}"), name)
-    if name in PLACES.values():
-        return importlib.import_module(f"zofw.adapters.{name}")
-    raise AttributeError(f"module 'zofw.adapters' has no attribute {name!r}")
+EXTRAS = {"sklearn": "data", "voting": "data"}  # others have the name of the module
+
+
+def __getattr__(name: str) -> object:
+    if name not in PLACES and name not in PLACES.values():
+        raise AttributeError(f"module 'zofw.adapters' has no attribute {name!r}")
+    place = PLACES.get(name, name)
+    module = extra(f"zofw.adapters.{place}", EXTRAS.get(place, place))
+    return vars(module)[name] if name in PLACES else module
 
 
 def __dir__() -> list[str]:

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from art.attacks.attack import EvasionAttack
+from art.config import ART_NUMPY_DTYPE
+from art.estimators.classification.classifier import ClassifierMixin
+from art.estimators.estimator import BaseEstimator
+from art.utils import check_and_transform_label_format as label_format
 from numpy.typing import NDArray
 
 from zofw.arrays import to_numpy
-from zofw.core import Array, Indices
-from zofw.extras import extra
+from zofw.core import Array, Indices, Method, Seed
 from zofw.problems import BlackBox
 from zofw.run import minimize
 from zofw.run.record.result import Result
-from zofw.sets import L1Ball, L2Ball, LinfBall
+from zofw.sets import L1Ball, L2Ball, LinfBall, SetLike
 
-EvasionAttack: Any = extra("art.attacks.attack", "art").EvasionAttack
-estimators: Any = extra("art.estimators.estimator", "art")
-ClassifierMixin: Any = extra("art.estimators.classification.classifier", "art").ClassifierMixin
-ART_NUMPY_DTYPE: Any = extra("art.config", "art").ART_NUMPY_DTYPE
-label_format: Any = extra("art.utils", "art").check_and_transform_label_format
+Reals = NDArray[np.floating]
 
-BALLS: dict[float, type[L1Ball | L2Ball | LinfBall]] = {1: L1Ball, 2: L2Ball, np.inf: LinfBall}
+BALLS: dict[float | str, type[L1Ball | L2Ball | LinfBall]] = {1: L1Ball, 2: L2Ball, np.inf: LinfBall}
 TINY = 1e-30  # keeps the logarithm of a probability finite
 
 
@@ -101,18 +101,18 @@ class UniversalPerturbation(EvasionAttack):
         "batch_size",
         "verbose",
     ]
-    _estimator_requirements = (estimators.BaseEstimator, ClassifierMixin)
+    _estimator_requirements = (BaseEstimator, ClassifierMixin)
 
     def __init__(
         self,
-        classifier: Any,
+        classifier: ClassifierMixin,
         *,
         norm: float | str = np.inf,
         eps: float = 0.1,
-        set: Any = None,
+        set: SetLike | None = None,
         budget: int = 20_000,
-        method: Any = "auto",
-        rng: Any = None,
+        method: str | Method = "auto",
+        rng: Seed = None,
         targeted: bool = False,
         probabilities: bool = False,
         batch_size: int = 128,
@@ -124,12 +124,12 @@ class UniversalPerturbation(EvasionAttack):
         self.targeted, self.probabilities = targeted, probabilities
         self.batch_size, self.verbose = batch_size, verbose
         self._check_params()
-        self.noise: NDArray[Any] | None = None
+        self.noise: Reals | None = None
         self.fooling_rate: float | None = None
         self.result: Result | None = None
         self.queries = 0
 
-    def generate(self, x: NDArray[Any], y: NDArray[Any] | None = None, **unknown: Any) -> NDArray[Any]:
+    def generate(self, x: Reals, y: Reals | None = None, **unknown: object) -> Reals:
         """Find the perturbation of the inputs x, (n, …), and return them perturbed and clipped.
 
         ``y`` has their classes, as numbers or one-hot; by default what the classifier says. A targeted attack needs the
@@ -154,7 +154,7 @@ class UniversalPerturbation(EvasionAttack):
             )
         classes = self._classes(x, y)
 
-        def margins(points: NDArray[Any], batch: Indices) -> Array:
+        def margins(points: Reals, batch: Indices) -> Array:
             moved = self.perturbed(x[batch], points.reshape(-1, 1, *x.shape[1:]))
             scores = self._scores(moved.reshape(-1, *x.shape[1:]))
             return _margins(scores, np.tile(classes[batch], len(points)), self.targeted).reshape(
@@ -178,17 +178,17 @@ class UniversalPerturbation(EvasionAttack):
         return fooled
 
     @property
-    def region(self) -> Any:
+    def region(self) -> SetLike:
         """The set of flattened perturbations."""
         return self.set if self.set is not None else BALLS[_number(self.norm)](self.eps)
 
-    def perturbed(self, x: NDArray[Any], noise: NDArray[Any]) -> NDArray[Any]:
+    def perturbed(self, x: Reals, noise: Reals) -> Reals:
         """x + noise within the classifier's clip values, in the precision of x."""
         moved = x + noise.astype(x.dtype)
         clip_values = self.estimator.clip_values
         return moved if clip_values is None else np.asarray(np.clip(moved, *clip_values), dtype=x.dtype)
 
-    def _classes(self, x: NDArray[Any], y: NDArray[Any] | None) -> Indices:
+    def _classes(self, x: Reals, y: Reals | None) -> Indices:
         """The class to leave, or to reach, of every input."""
         if y is None and self.targeted:
             raise ValueError("A targeted attack needs y, the classes to reach.")
@@ -204,7 +204,7 @@ class UniversalPerturbation(EvasionAttack):
         one_hot = label_format(y, nb_classes=count)
         return np.asarray(one_hot.argmax(axis=1))
 
-    def _scores(self, inputs: NDArray[Any]) -> Array:
+    def _scores(self, inputs: Reals) -> Array:
         """What the classifier says, (m, classes); every input counts."""
         self.queries += len(inputs)
         scores = np.asarray(self.estimator.predict(inputs, batch_size=self.batch_size), dtype=float)
@@ -231,7 +231,7 @@ class UniversalPerturbation(EvasionAttack):
                 raise ValueError(f"{name} should be True or False; got {getattr(self, name)!r}.")
 
 
-def _number(norm: Any) -> Any:
+def _number(norm: float | str) -> float | str:
     """ART's "inf" as the number it means."""
     return np.inf if norm == "inf" else norm
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from optimagic import mark
+from optimagic.optimization import algorithm
+from optimagic.optimization.internal_optimization_problem import InternalOptimizationProblem
+from optimagic.typing import AggregationLevel
 
-from zofw.core import Array
-from zofw.extras import extra
+from zofw.core import Array, Method
 from zofw.problems import BlackBox, mean_value
 from zofw.run import minimize
-from zofw.sets import Box, as_set, can_clip
-
-mark: Any = extra("optimagic", "optimagic").mark
-algorithm: Any = extra("optimagic.optimization.algorithm", "optimagic")
-AggregationLevel: Any = extra("optimagic.typing", "optimagic").AggregationLevel
+from zofw.sets import Box, SetLike, as_set, can_clip
 
 
 @mark.minimizer(
@@ -64,14 +62,16 @@ class ZOFrankWolfe(algorithm.Algorithm):
     (True, True)
     """
 
-    set: Any = None
-    method: Any = "auto"
+    set: SetLike | None = None
+    method: str | Method = "auto"
     stopping_maxfun: int = 10_000
     stopping_maxiter: int = 1_000_000
     convergence_gap_tol: float | None = None
     seed: int | None = None
 
-    def _solve_internal_problem(self, problem: Any, x0: Array) -> Any:
+    def _solve_internal_problem(
+        self, problem: InternalOptimizationProblem, x0: Array
+    ) -> algorithm.InternalOptimizeResult:
         """What optimagic calls with flat parameters."""
         bounds = problem.bounds
         open_ended = any(side is None or not np.isfinite(side).all() for side in (bounds.lower, bounds.upper))

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, FloatDistribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial
 
-from zofw.core import Array
+from zofw.core import Array, Method
 from zofw.desk import AnswerError, Desk, Request
-from zofw.extras import extra
 from zofw.run import Session
-from zofw.sets import as_set, can_clip
-
-if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
-    from optuna.study import Study
-    from optuna.trial import FrozenTrial, Trial
-
-optuna: Any = extra("optuna", "optuna")
+from zofw.sets import SetLike, as_set, can_clip
 
 ASKED = "zofw:request"  # the attribute of a trial that says which evaluation it makes
 SEED = "zofw:seed"  # the attribute of a study that every worker's sampler starts from
@@ -69,13 +64,13 @@ class ZOSampler(optuna.samplers.BaseSampler):
 
     def __init__(
         self,
-        set: Any,
+        set: SetLike,
         names: Sequence[str],
         *,
         budget: int,
-        method: Any = "auto",
+        method: str | Method = "auto",
         seed: int | None = None,
-        independent: Any = None,
+        independent: optuna.samplers.BaseSampler | None = None,
     ) -> None:
         if not names or len({*names}) != len(names):
             raise ValueError(f"ZOSampler needs at least one name, and each once; got {[*names]!r}.")
@@ -91,13 +86,12 @@ class ZOSampler(optuna.samplers.BaseSampler):
         space = self.space()
         return np.array([trial.suggest_float(name, d.low, d.high) for name, d in space.items()])
 
-    def space(self) -> dict[str, Any]:
+    def space(self) -> dict[str, FloatDistribution]:
         """The least interval that holds each coordinate of the set."""
         axes = np.eye(len(self.names))
         limits = [(float(self.set.lmo(e) @ e), float(self.set.lmo(-e) @ e)) for e in axes]
         return {
-            name: optuna.distributions.FloatDistribution(low, high)
-            for name, (low, high) in zip(self.names, limits, strict=True)
+            name: FloatDistribution(low, high) for name, (low, high) in zip(self.names, limits, strict=True)
         }
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
@@ -107,7 +101,7 @@ class ZOSampler(optuna.samplers.BaseSampler):
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
+    ) -> dict[str, float]:
         """The next point that the run asks for and no other trial is evaluating."""
         desk = self._replayed(study)
         others = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,))
@@ -128,7 +122,7 @@ class ZOSampler(optuna.samplers.BaseSampler):
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
-    ) -> Any:
+    ) -> object:
         """Any other parameter."""
         _require_one_value(study)
         return self.independent.sample_independent(study, trial, param_name, param_distribution)

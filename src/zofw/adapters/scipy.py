@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, OptimizeWarning
+from numpy.typing import ArrayLike
+from scipy.optimize import Bounds, LinearConstraint, OptimizeWarning
 
-from zofw.core import Array
+from zofw.core import Array, Method, Seed
 from zofw.problems import BlackBox, mean_value
 from zofw.run import BudgetError, minimize
 from zofw.run.record.result import Result
-from zofw.sets import Region, as_set, can_clip
+from zofw.sets import Region, SetLike, as_set, can_clip
 
 PER_COORDINATE = 1000  # evaluations for each coordinate where no limit is given
 
 
 def scipy_method(
-    set: Any = None, *, method: Any = "auto", budget: int | None = None, rng: Any = None, **settings: Any
+    set: SetLike | None = None,
+    *,
+    method: str | Method = "auto",
+    budget: int | None = None,
+    rng: Seed = None,
+    **settings: Any,
 ) -> Callable[..., Result]:
     """Make a method that ``scipy.optimize.minimize(fun, x0, method=…)`` takes.
 
@@ -64,26 +70,26 @@ def scipy_method(
 
 
 def _solve(
-    fun: Callable[..., Any],
-    x0: Any,
-    args: tuple[Any, ...] = (),
+    fun: Callable[..., float],
+    x0: ArrayLike,
+    args: tuple[object, ...] = (),
     *,
-    set: Any,
-    method: Any,
+    set: SetLike | None,
+    method: str | Method,
     budget: int | None,
-    rng: Any,
+    rng: Seed,
     settings: dict[str, Any],
-    jac: Any = None,
-    hess: Any = None,
-    hessp: Any = None,
-    bounds: Any = None,
-    constraints: Any = (),
-    callback: Callable[..., Any] | None = None,
+    jac: object = None,
+    hess: object = None,
+    hessp: object = None,
+    bounds: Bounds | None = None,
+    constraints: LinearConstraint | Sequence[LinearConstraint] = (),
+    callback: Callable[..., object] | None = None,
     maxfev: int | None = None,
     maxiter: int | None = None,
     tol: float | None = None,
     disp: bool = False,
-    **unknown: Any,
+    **unknown: object,
 ) -> Result:
     """One call of ``scipy.optimize.minimize``."""
     for name, given in {"jac": jac, "hess": hess, "hessp": hessp}.items():
@@ -131,21 +137,26 @@ def _solve(
 class _OfPoint:
     """``fun(x, *args)`` as a function of x, which gets an x of its own at every call, as in SciPy."""
 
-    fun: Callable[..., Any]
-    args: tuple[Any, ...]
+    fun: Callable[..., float]
+    args: tuple[object, ...]
 
-    def __call__(self, x: Array) -> Any:
+    def __call__(self, x: Array) -> float:
         return self.fun(np.array(x), *self.args)
 
 
-def _in_one_signature(callback: Callable[..., Any]) -> Callable[..., Any]:
+def _in_one_signature(callback: Callable[..., object]) -> Callable[..., object]:
     """SciPy's rule: ``callback(intermediate_result=…)`` if that is the one name it has, else ``callback(xk)``."""
     if [*inspect.signature(callback).parameters] == ["intermediate_result"]:
         return callback
     return lambda intermediate_result: callback(intermediate_result.x)
 
 
-def _region(set: Any, bounds: Any, constraints: Any, dim: int) -> Region:
+def _region(
+    set: SetLike | None,
+    bounds: Bounds | None,
+    constraints: LinearConstraint | Sequence[LinearConstraint],
+    dim: int,
+) -> Region:
     """The set itself, or that of SciPy's bounds and linear constraints."""
     given = [*np.atleast_1d(constraints)]
     if (set is None) == (bounds is None and not given):

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
+from sklearn import utils as utilities
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import multiclass, validation
+from sklearn.utils.metaestimators import available_if
 
-from zofw.core import Array
-from zofw.extras import extra
+from zofw.core import Array, Matrix, Method
 from zofw.problems import Correntropy, LeastSquares, Logistic
 from zofw.run import minimize
 from zofw.run.record.result import Result
 from zofw.sets import Box, L1Ball, Product, as_set
 
-ClassifierMixin: Any = extra("sklearn.base", "data").ClassifierMixin
-RegressorMixin: Any = extra("sklearn.base", "data").RegressorMixin
-BaseEstimator: Any = extra("sklearn.base", "data").BaseEstimator
-available_if: Any = extra("sklearn.utils.metaestimators", "data").available_if
-multiclass: Any = extra("sklearn.utils.multiclass", "data")
-validation: Any = extra("sklearn.utils.validation", "data")
-utilities: Any = extra("sklearn.utils", "data")
-
 PASSES = 100  # over the data, for each class and coordinate, where no budget is given
 
 
-def _has_probabilities(classifier: Any) -> bool:
+def _has_probabilities(classifier: ZOClassifier) -> bool:
     if classifier.loss != "logistic":
         raise AttributeError(f"probabilities come with loss='logistic', not with loss={classifier.loss!r}.")
     return True
@@ -41,10 +36,10 @@ class _Linear(BaseEstimator):
     radius: float
     sigma: float
     fit_intercept: bool
-    method: Any
+    method: str | Method
     budget: int | None
     max_iter: int | None
-    random_state: Any
+    random_state: int | np.random.RandomState | None
     LOSSES: ClassVar[tuple[str, ...]]
 
     def _check(self) -> None:
@@ -54,7 +49,7 @@ class _Linear(BaseEstimator):
             if not isinstance(size, (int, float, np.number)) or not 0 < size < np.inf:
                 raise ValueError(f"{name} should be a positive finite number; got {size!r}.")
 
-    def _solve(self, X: Any, targets: Sequence[Array]) -> list[Result]:
+    def _solve(self, X: Matrix, targets: Sequence[Array]) -> list[Result]:
         """One problem for each vector of targets."""
         ones = np.ones((X.shape[0], 1))
         Z, region = X, as_set(L1Ball(self.radius))
@@ -79,18 +74,21 @@ class _Linear(BaseEstimator):
 
     def _share(self, problems: int) -> int:
         """The budget of each problem."""
-        given: Any = self.budget
-        whole = isinstance(given, (int, float, np.number)) and float(given).is_integer()
-        if not whole or given < problems:
+        given = self.budget
+        if (
+            not isinstance(given, (int, float, np.number))
+            or not float(given).is_integer()
+            or given < problems
+        ):
             raise ValueError(f"budget should be a whole number of at least {problems}; got {given!r}.")
         return int(given) // problems
 
-    def _problem(self, Z: Any, y: Array) -> Logistic | Correntropy | LeastSquares:
+    def _problem(self, Z: Matrix, y: Array) -> Logistic | Correntropy | LeastSquares:
         if self.loss == "correntropy":
             return Correntropy(Z, y, sigma=self.sigma)
         return Logistic(Z, y) if self.loss == "logistic" else LeastSquares(Z, y)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> utilities.Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -160,10 +158,10 @@ class ZOClassifier(ClassifierMixin, _Linear):
         radius: float = 10.0,
         sigma: float = 2.0,
         fit_intercept: bool = True,
-        method: Any = "auto",
+        method: str | Method = "auto",
         budget: int | None = None,
         max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.loss = loss
         self.radius = radius
@@ -174,7 +172,7 @@ class ZOClassifier(ClassifierMixin, _Linear):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike) -> Self:
         """Find the coefficients: X dense or sparse of shape (n, d), y of any labels."""
         self._check()
         X, y = validation.validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
@@ -194,21 +192,21 @@ class ZOClassifier(ClassifierMixin, _Linear):
         self.n_queries_ = sum(result.nfev for result in results)
         return self
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Matrix) -> Array:
         """zᵀw + b: of shape (m,) for two classes, positive for the second, else (m, classes)."""
         validation.check_is_fitted(self)
         X = validation.validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         scores = np.asarray(X @ self.coef_.T) + self.intercept_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> np.ndarray:
         """The class of the greatest score."""
         scores = self.decision_function(X)
         index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[index])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Matrix) -> Array:
         """1/(1 + e^{−score}), (m, classes); with more than two classes, divided by their sum; all the same where every one is 0."""
         chances = expit(self.decision_function(X))
         if chances.ndim == 1:
@@ -262,10 +260,10 @@ class ZORegressor(RegressorMixin, _Linear):
         radius: float = 10.0,
         sigma: float = 2.0,
         fit_intercept: bool = True,
-        method: Any = "auto",
+        method: str | Method = "auto",
         budget: int | None = None,
         max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.loss = loss
         self.radius = radius
@@ -276,7 +274,7 @@ class ZORegressor(RegressorMixin, _Linear):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike) -> Self:
         """Find the coefficients: X dense or sparse of shape (n, d), y of shape (n,)."""
         self._check()
         X, y = validation.validate_data(
@@ -288,7 +286,7 @@ class ZORegressor(RegressorMixin, _Linear):
         self.n_iter_, self.n_queries_ = result.nit, result.nfev
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Matrix) -> Array:
         """zᵀw + b."""
         validation.check_is_fitted(self)
         X = validation.validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)

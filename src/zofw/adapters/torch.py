@@ -5,19 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+import torch
+from numpy.typing import ArrayLike
 
 from zofw.arrays import to_numpy
 from zofw.core import Array
-from zofw.extras import extra
 from zofw.problems import BlackBox
 from zofw.run import minimize
 from zofw.run.record.result import Result
-from zofw.sets import Product, as_set, can_project
+from zofw.sets import Product, Region, SetLike, as_set, can_project
 
-torch: Any = extra("torch", "torch")
+B = TypeVar("B")  # what a loss takes
 
 ROUNDINGS = 16.0  # parameters this many roundings off the set are put back into it
 
@@ -25,13 +26,13 @@ _one_at_a_time = threading.RLock()  # a module has its parameters once, whatever
 
 
 def minimize_module(
-    module: Any,
-    loss: Callable[[Any, Any], Any],
-    batches: Sequence[Any],
-    set: Any,
+    module: torch.nn.Module,
+    loss: Callable[[torch.nn.Module, B], float],
+    batches: Sequence[B],
+    set: SetLike | Mapping[str, SetLike],
     *,
     relative: bool = False,
-    x0: Any = None,
+    x0: ArrayLike | None = None,
     **settings: Any,
 ) -> Result:
     r"""Minimise :math:`\frac1n\sum_i \mathrm{loss}(\mathrm{module}, \mathrm{batch}_i)` over the module's parameters in a set.
@@ -108,7 +109,7 @@ def minimize_module(
 class Parameters:
     """Some parameters of a module as one vector of doubles."""
 
-    def __init__(self, tensors: Sequence[Any], relative: bool) -> None:
+    def __init__(self, tensors: Sequence[torch.Tensor], relative: bool) -> None:
         self.tensors, self.relative = tensors, relative
         self.before = [tensor.detach().clone() for tensor in tensors]
 
@@ -116,7 +117,7 @@ class Parameters:
     def dim(self) -> int:
         return sum(tensor.numel() for tensor in self.tensors)
 
-    def start(self, region: Any) -> Array:
+    def start(self, region: Region) -> Array:
         """Where the module is: 0 or its parameters, with their own rounding forgiven."""
         if self.relative:
             return np.zeros(self.dim)
@@ -147,21 +148,21 @@ class Parameters:
 
 
 @dataclass(frozen=True)
-class ModuleLoss:
+class ModuleLoss(Generic[B]):
     """f_i(x) = loss(module with parameters x, batch i)."""
 
-    module: Any
-    loss: Callable[[Any, Any], Any]
-    batches: Sequence[Any]
+    module: torch.nn.Module
+    loss: Callable[[torch.nn.Module, B], float]
+    batches: Sequence[B]
     parameters: Parameters
 
-    def __call__(self, x: Array, i: int) -> Any:
+    def __call__(self, x: Array, i: int) -> float:
         with _one_at_a_time, torch.no_grad():
             self.parameters.load(x)
             return self.loss(self.module, self.batches[i])
 
 
-def _chosen(module: Any, set: Any) -> dict[str, Any]:
+def _chosen(module: torch.nn.Module, set: SetLike | Mapping[str, SetLike]) -> dict[str, torch.Tensor]:
     """The parameters to optimise, by name: those that a mapping names, or all that require a gradient."""
     named = dict(module.named_parameters())
     if isinstance(set, Mapping):
@@ -183,7 +184,7 @@ def _chosen(module: Any, set: Any) -> dict[str, Any]:
     return chosen
 
 
-def _region(set: Any, named: Mapping[str, Any]) -> Any:
+def _region(set: SetLike | Mapping[str, SetLike], named: Mapping[str, torch.Tensor]) -> Region:
     if not isinstance(set, Mapping):
         return as_set(set)
     return Product([set[name] for name in named], dims=[tensor.numel() for tensor in named.values()])

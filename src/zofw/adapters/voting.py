@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
+from sklearn import base, metrics, model_selection
+from sklearn import utils as utilities
+from sklearn.utils import multiclass, validation
 
-from zofw.core import Array
-from zofw.extras import extra
+from zofw.core import Array, Matrix, Method
 from zofw.problems import BlackBox
 from zofw.run import minimize
-from zofw.sets import as_set, can_clip
+from zofw.sets import SetLike, as_set, can_clip
 
-base: Any = extra("sklearn.base", "data")
-metrics: Any = extra("sklearn.metrics", "data")
-model_selection: Any = extra("sklearn.model_selection", "data")
-multiclass: Any = extra("sklearn.utils.multiclass", "data")
-utilities: Any = extra("sklearn.utils", "data")
-validation: Any = extra("sklearn.utils.validation", "data")
+Estimator: TypeAlias = tuple[str, base.BaseEstimator]
 
 
 class _Voting(base.BaseEstimator):
     """What the two share: predictions of samples held out, a score of their mixture, and weights that make it best."""
 
-    estimators: Sequence[tuple[str, Any]]
-    scoring: Any
-    cv: Any
-    set: Any
-    budget: int
-    method: Any
-    random_state: Any
+    weights_: Array
 
     def __init__(
         self,
-        estimators: Sequence[tuple[str, Any]],
+        estimators: Sequence[Estimator],
         *,
-        scoring: Any = None,
-        cv: Any = 5,
-        set: Any = "simplex",
+        scoring: str | Callable[..., float] | None = None,
+        cv: int | model_selection.BaseCrossValidator = 5,
+        set: SetLike = "simplex",
         budget: int = 500,
-        method: Any = "auto",
-        random_state: Any = None,
+        method: str | Method = "auto",
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimators = estimators
         self.scoring = scoring
@@ -52,7 +43,7 @@ class _Voting(base.BaseEstimator):
         self.method = method
         self.random_state = random_state
 
-    def _weigh(self, X: Any, y: Any, table: Array, judged: Any) -> None:
+    def _weigh(self, X: Matrix, y: ArrayLike, table: Array, judged: _Classifies | _Regresses) -> None:
         """Fit the estimators, and find the weights of the table (estimators, samples, …) that score best."""
         scorer = metrics.check_scoring(judged, scoring=self.scoring)
         best: list[tuple[float, Array]] = []
@@ -89,14 +80,14 @@ class _Voting(base.BaseEstimator):
         self.best_score_, self.weights_ = -best[0][0], best[0][1]
         self.estimators_ = [base.clone(estimator).fit(X, y) for _, estimator in self._named()]
 
-    def _named(self) -> Sequence[tuple[str, Any]]:
+    def _named(self) -> Sequence[Estimator]:
         if not self.estimators or not all(len(pair) == 2 for pair in self.estimators):
             raise ValueError(
                 f"estimators should be a list of pairs (name, estimator) with at least one; got {self.estimators!r}."
             )
         return self.estimators
 
-    def _held_out(self, X: Any, y: Any, method: str) -> Array:
+    def _held_out(self, X: Matrix, y: ArrayLike, method: str) -> Array:
         """What each estimator says of samples it was not fitted to, (estimators, samples, …)."""
         return np.array(
             [
@@ -105,13 +96,13 @@ class _Voting(base.BaseEstimator):
             ]
         )
 
-    def _said(self, X: Any, method: str) -> Array:
+    def _said(self, X: Matrix, method: str) -> Array:
         validation.check_is_fitted(self)
         X = validation.validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         said = [getattr(estimator, method)(X) for estimator in self.estimators_]
         return np.asarray(np.tensordot(self.weights_, said, axes=1))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> utilities.Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = all(
             utilities.get_tags(estimator).input_tags.sparse for _, estimator in self._named()
@@ -169,7 +160,7 @@ class ZOVotingClassifier(base.ClassifierMixin, _Voting):
     (True, True)
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike) -> Self:
         """Find the weights, and fit the estimators."""
         X, y = validation.validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         multiclass.check_classification_targets(y)
@@ -178,11 +169,11 @@ class ZOVotingClassifier(base.ClassifierMixin, _Voting):
         self._weigh(X, y, table, _Classifies(self.classes_))
         return self
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Matrix) -> Array:
         """The weighted mean of the probabilities, (m, classes)."""
         return self._said(X, "predict_proba")
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> np.ndarray:
         """The class of the greatest mean probability."""
         index = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[index])
@@ -206,13 +197,13 @@ class ZOVotingRegressor(base.RegressorMixin, _Voting):
     True
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike) -> Self:
         """Find the weights, and fit the estimators."""
         X, y = validation.validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         self._weigh(X, y, self._held_out(X, y, "predict"), _Regresses())
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Matrix) -> Array:
         """The weighted mean of the predictions."""
         return self._said(X, "predict")
 
@@ -220,20 +211,20 @@ class ZOVotingRegressor(base.RegressorMixin, _Voting):
 class _Classifies(base.ClassifierMixin, base.BaseEstimator):
     """A fitted classifier that gives the probabilities it was told, for a scorer to judge."""
 
-    def __init__(self, classes: NDArray[Any]) -> None:
+    def __init__(self, classes: np.ndarray) -> None:
         self.classes = self.classes_ = classes
 
     def saying(self, probabilities: Array) -> Self:
         self.probabilities_ = probabilities
         return self
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike) -> Self:
         return self
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Matrix) -> Array:
         return self.probabilities_
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> np.ndarray:
         return np.asarray(self.classes_[self.probabilities_.argmax(axis=1)])
 
 
@@ -244,8 +235,8 @@ class _Regresses(base.RegressorMixin, base.BaseEstimator):
         self.predictions_ = predictions
         return self
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike) -> Self:
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Matrix) -> Array:
         return self.predictions_

@@ -7,7 +7,7 @@ Dictionary used everywhere: x iterate, s vertex, g gradient estimate, U directio
 rho averaging, p refresh probability, n components, d dimension, b directions, S batch, t iteration.
 """
 
-from zofw.core.protocols import Algorithm, FirstOrder, Problem, Step
+from zofw.core.protocols import Algorithm, FirstOrder, Method, Problem, Step
 from zofw.core.query import (
     WORST,
     Answer,
@@ -18,10 +18,12 @@ from zofw.core.query import (
     EvaluationError,
     Indices,
     Law,
+    Matrix,
     Operator,
     Pattern,
     Purpose,
     Query,
+    Seed,
     Stencil,
     Tile,
     Transposed,
@@ -57,6 +59,8 @@ __all__ = [
     "Indices",
     "Info",
     "Law",
+    "Matrix",
+    "Method",
     "Operator",
     "OutOfBudget",
     "Pattern",
@@ -64,6 +68,7 @@ __all__ = [
     "Projecting",
     "Purpose",
     "Query",
+    "Seed",
     "State",
     "Stencil",
     "Step",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from zofw.core.query import Answer, Array, Indices, Query
 from zofw.core.task import FirstOrderTask, Info, Task
 
-Step = Generator[Query, Answer, tuple[Any, Info]]
+Step: TypeAlias = Generator[Query, Answer, tuple[Any, Info]]
 
 
 class Algorithm(Protocol):
@@ -36,6 +36,9 @@ class FirstOrder(Protocol):
 
     def init(self, task: FirstOrderTask, x0: Array) -> Any: ...
     def step(self, task: FirstOrderTask, state: Any, rng: np.random.Generator) -> Step: ...
+
+
+Method: TypeAlias = Algorithm | FirstOrder
 
 
 @runtime_checkable

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Seed: TypeAlias = (
+    int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None
+)
+Matrix: TypeAlias = "Array | csr_array"  # dense, or SciPy's by rows
 
 WORST = 1e100  # a value from here on is worse than anything, and says nothing about slopes
 
 
-def of_length(length: int, vector: Any, product: str) -> Array:
+def of_length(length: int, vector: ArrayLike, product: str) -> Array:
     """The vector as floats, or a sentence about its shape."""
     array: Array = np.asarray(vector, dtype=float)
     if array.shape != (length,):
@@ -29,10 +36,10 @@ class Operator:
 
     __array_ufunc__ = None
 
-    def __matmul__(self: Directions, c: Any) -> Array:
+    def __matmul__(self: Directions, c: ArrayLike) -> Array:
         return self.combine(of_length(self.count, c, "U @ c"))
 
-    def __rmatmul__(self: Directions, Z: Any) -> Array:
+    def __rmatmul__(self: Directions, Z: Matrix) -> Array:
         return self.product(Z)
 
     @property
@@ -60,7 +67,7 @@ class Directions(Protocol):
     def project(self, g: Array) -> Array:
         """Uᵀ g, (b,)."""
 
-    def product(self, Z: Any) -> Array:
+    def product(self, Z: Matrix) -> Array:
         """Z U for a sparse or dense Z of shape (m, d): dense (m, b)."""
 
     def __matmul__(self, c: Array, /) -> Array: ...
@@ -405,10 +412,10 @@ class EvaluationError(ArithmeticError):
         self.component = component
         self.query: int | None = None
         self.iteration: int | None = None
-        self.seed: Any = None
+        self.seed: tuple[int, ...] = ()
         self.paid: int | None = None
 
-    def locate(self, *, query: int, iteration: int, seed: Any, paid: int) -> None:
+    def locate(self, *, query: int, iteration: int, seed: tuple[int, ...], paid: int) -> None:
         """Say where in the run it happened."""
         self.query, self.iteration, self.seed, self.paid = query, iteration, seed, paid
         reason = self.reason if self.reason.endswith((".", "!", "?")) else f"{self.reason}."

@@ -10,7 +10,7 @@ from zofw.sets.capped_simplex import CappedSimplex
 from zofw.sets.check import Report, check_set
 from zofw.sets.convex_hull import ConvexHull
 from zofw.sets.custom import Custom, can_clip, can_project
-from zofw.sets.given import as_set
+from zofw.sets.given import SetLike, as_set
 from zofw.sets.group_ball import GroupBall
 from zofw.sets.k_sparse import KSparse
 from zofw.sets.l1_ball import L1Ball
@@ -43,6 +43,7 @@ __all__ = [
     "Product",
     "Region",
     "Report",
+    "SetLike",
     "Simplex",
     "SpectralBall",
     "Spectraplex",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,16 @@ from zofw.atoms import Array, Atom, as_atom
 from zofw.core import Clips, Projecting
 from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, point
 
-__all__ = ["Custom", "can_clip", "can_project", "from_oracle", "has_oracle"]
+__all__ = ["Custom", "Oracle", "can_clip", "can_project", "from_oracle", "has_oracle"]
+
+
+class HasOracle(Protocol):
+    """An object that knows the minimisers of linear functions."""
+
+    def lmo(self, g: Array, /) -> ArrayLike: ...
+
+
+Oracle: TypeAlias = HasOracle | Callable[[Array], ArrayLike]
 
 
 def can_project(region: object) -> TypeGuard[Projecting]:
@@ -26,12 +35,12 @@ def can_clip(region: object) -> TypeGuard[Clips]:
     return hasattr(region, "clip")
 
 
-def has_oracle(given: object) -> bool:
+def has_oracle(given: object) -> TypeGuard[Oracle]:
     """Whether an object is a set, has ``lmo(g)``, or can be called as one."""
     return callable(getattr(given, "lmo", given))
 
 
-def from_oracle(oracle: Any, dim: int | None = None, diameter: float | None = None) -> Region:
+def from_oracle(oracle: Oracle, dim: int | None = None, diameter: float | None = None) -> Region:
     """A set that already has everything is returned as it is; of any other object, what is missing is filled in."""
     if isinstance(oracle, Region) and dim is None and diameter is None:
         return oracle
@@ -54,7 +63,7 @@ class Custom(Vertices):
         Its own dimension and its diameter, where given.
     """
 
-    oracle: Any
+    oracle: Oracle
     dim: int | None = None
     bound: float | None = None
 
@@ -71,7 +80,7 @@ class Custom(Vertices):
         """The user's vertex, copied and checked; the oracle sees a read-only g."""
         g = gradient(self, g).view()
         g.setflags(write=False)
-        oracle = self._own("atom") or self._own("lmo") or self.oracle
+        oracle: Any = self._own("atom") or self._own("lmo") or self.oracle
         s = oracle(g)
         if isinstance(s, Atom):
             return s

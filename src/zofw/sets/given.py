@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array
 from zofw.sets.box import Box
 from zofw.sets.capped_simplex import CappedSimplex
-from zofw.sets.custom import from_oracle, has_oracle
+from zofw.sets.custom import Oracle, from_oracle, has_oracle
 from zofw.sets.polytope import Polytope
 from zofw.sets.protocol import SETS, Region, name_of
 from zofw.sets.simplex import Simplex
@@ -20,10 +20,12 @@ from zofw.sets.simplex import Simplex
 if TYPE_CHECKING:
     from scipy.optimize import Bounds, LinearConstraint
 
-__all__ = ["as_set"]
+__all__ = ["SetLike", "as_set"]
+
+SetLike: TypeAlias = "Region | Oracle | str | type | Bounds | LinearConstraint | Sequence[object]"
 
 
-def as_set(given: Any, *, dim: int | None = None, diameter: float | None = None) -> Region:
+def as_set(given: SetLike, *, dim: int | None = None, diameter: float | None = None) -> Region:
     """A set with everything this library asks, from what people have.
 
     Parameters
@@ -61,7 +63,7 @@ def as_set(given: Any, *, dim: int | None = None, diameter: float | None = None)
     return _of_pairs(given) if made is None else made
 
 
-def _of_class(cls: type[Any]) -> Region:
+def _of_class(cls: type) -> Region:
     """An instance of a class that needs no settings."""
     settings = inspect.signature(cls).parameters.values()
     if all(s.default is not s.empty for s in settings):
@@ -90,7 +92,7 @@ def _of_pairs(given: Any) -> Box:
     return Box(pairs[:, 0], pairs[:, 1])
 
 
-def _of_scipy(parts: Sequence[Any]) -> Region | None:
+def _of_scipy(parts: Sequence[object]) -> Region | None:
     """The set of SciPy's Bounds and LinearConstraints; None if the parts are something else."""
     from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
