@@ -25,8 +25,8 @@ recipes = zofw.CappedSimplex(1.0, lower=[0.1, 0.1, 0.05, 0.05], upper=0.7)
 
 days = 0
 while True:
-    # every morning: open the desk, take in what was measured, look at what is asked
-    desk = zofw.Desk.open(folder, recipes, dim=4, budget=60, rng=0, inside=True, diagnose=0)
+    # every morning: open the desk, take in what was measured, look at what is asked; 0.01 is the least that can be weighed
+    desk = zofw.Desk.open(folder, recipes, dim=4, budget=60, rng=0, inside=True, resolution=0.01, diagnose=0)
     desk.read()
     requests = desk.requests(limit=8)
     done, x, spent = desk.done, desk.session.x.copy(), desk.session.nfev

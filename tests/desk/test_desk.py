@@ -302,11 +302,77 @@ def test_a_desk_without_a_folder_has_nothing_to_read():
 def test_a_desk_says_what_it_is():
     desk = zofw.Desk(zofw.Session(zofw.Simplex(), dim=3, method="zo-fw", budget=20, rng=0))
     count = len(desk.requests())
-    assert (
-        repr(desk)
-        == f"Desk(zo-fw on Simplex(total=1.0), in memory: 0 evaluations of 20, {count} requests open)"
-    )
+    state = f"0 evaluations of 20, {count} requests open, for refresh"
+    assert repr(desk) == f"Desk(zo-fw on Simplex(total=1.0), in memory: {state})"
     while requests := desk.requests():
         for request in requests:
             desk.tell(request.id, [float(x @ x) for x, _ in request])
     assert repr(desk).endswith(f"{desk.session.nfev} evaluations of 20, ended (BUDGET))")
+
+
+def test_the_first_requests_say_what_they_are_for():
+    desk = zofw.Desk(zofw.Session(zofw.Simplex(), dim=5, n=40, budget=2_000, rng=0), size=4)
+    requests = desk.requests()
+    assert {request.purpose for request in requests} == {"noise"} and "requests open, for noise" in repr(desk)
+    document = json.loads(requests[0].json())
+    assert document["why"] == requests[0].why and "differ by themselves" in document["why"]
+    assert Request.unpack(document).purpose == "noise"
+
+
+def nearest(points: np.ndarray) -> float:
+    """The least distance of two different points."""
+    away = np.linalg.norm(points[:, None] - points[None], axis=2)
+    return float(away[away > 0].min(initial=math.inf))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+@pytest.mark.parametrize("n", [1, 40])
+def test_a_laboratory_is_asked_for_points_that_it_can_tell_apart(n, noise):
+    """One function: never nearer than the resolution. A sum: not nearer than half of it; first requests repeat one point."""
+    resolution, readings = 0.01, np.random.default_rng(1)
+    best = np.array([0.45, 0.30, 0.15, 0.10])
+    session = zofw.Session(
+        zofw.Simplex(), dim=4, n=n, budget=60 if n == 1 else 4_000, rng=0, inside=True, resolution=resolution
+    )
+    first = session.ask()
+    while (query := session.ask()) is not None:
+        points = np.array([query.point(a, j) for a in range(len(query.anchors)) for j in range(query.width)])
+        if query is first:
+            assert nearest(points) > 0.1
+        elif query.purpose.line != "line search":
+            assert nearest(points) >= (resolution if n == 1 else 0.5 * resolution)
+        f = zofw.problems.BlackBox(
+            lambda x, i: float(((x - best) ** 2).sum() + noise * readings.standard_normal()), dim=4, n=n
+        )
+        session.tell(query, zofw.problems.evaluate(f, query))
+    assert session.ledger["noise"] >= 1 and abs(session.result().x - best).max() < 0.05
+
+
+def test_radii_below_the_resolution_are_refused_or_end_the_run():
+    with pytest.raises(
+        ValueError, match=r"zo-fw asks for points 0\.0001 apart, and resolution=0\.01 says that they are one"
+    ):
+        zofw.Desk(
+            zofw.Session(zofw.Simplex(), dim=3, method=zofw.ZOFW(radius=1e-4), budget=90, resolution=0.01)
+        )
+    shrinking = zofw.ZOSFW(radius=zofw.schedules.Power(0.5, 1.0), directions=2)
+    result = zofw.minimize(
+        lambda x: float(x @ x), zofw.Simplex(), dim=3, method=shrinking, budget=9_000, rng=0, resolution=0.1
+    )
+    assert (
+        result.status is zofw.Status.STALLED and "says that they are one" in result.message and result.nit > 3
+    )
+
+
+@pytest.mark.parametrize("resolution", [-1, math.nan, math.inf, "fine", True])
+def test_a_resolution_that_is_none(resolution):
+    with pytest.raises(ValueError, match="resolution should be a distance"):
+        zofw.Session(zofw.Simplex(), dim=3, budget=90, resolution=resolution)
+
+
+def test_a_desk_keeps_its_resolution(tmp_path):
+    zofw.Desk.open(tmp_path, zofw.Simplex(), dim=3, budget=90, resolution=0.01).close()
+    with zofw.Desk.open(tmp_path) as desk:
+        assert desk.session.task.resolution == 0.01
+    with pytest.raises(ValueError, match=r"holds a run with resolution=0\.01"):
+        zofw.Desk.open(tmp_path, resolution=0.02)

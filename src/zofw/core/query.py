@@ -125,6 +125,7 @@ class Stencil(Enum):
 class Purpose(Enum):
     """What the queries were spent on; the ledger has one line for each."""
 
+    NOISE = "noise"
     ESTIMATE = "estimate"
     REFRESH = "refresh"
     LINE_SEARCH = "line search"
@@ -133,6 +134,21 @@ class Purpose(Enum):
 
     def __init__(self, line: str) -> None:
         self.line = line
+
+    @property
+    def sentence(self) -> str:
+        """What such a query is for, in words for whoever answers it."""
+        return _SENTENCES[self.line]
+
+
+_SENTENCES = {
+    "noise": "How far do values differ by themselves? One point is asked for again, or points very close together.",
+    "estimate": "Which way do values fall from here?",
+    "refresh": "Which way do values fall from here? All components are asked, to start the estimate afresh.",
+    "line search": "How far should the next step go?",
+    "certificate": "Is there anything left to gain? Points around the best one are compared.",
+    "result": "What is the value at the point that the run returns?",
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,6 +100,7 @@ class Task:
     support: Callable[[Batch], Indices] | None = None
     inside: bool = False
     gap_tol: float | None = None
+    resolution: float = 0.0  # points nearer to each other than this are one to whoever evaluates
     draw: Callable[[np.random.Generator, int, int], Indices] = field(default=_integers, compare=False)
     lmos: int = field(default=0, compare=False)
     paid: int = field(default=0, compare=False)

@@ -139,7 +139,12 @@ class Desk:
         run, budget = self.session.run, self.session.run.limits.budget
         where = "in memory" if self.folder is None else f"in {self.folder.path}"
         spent = f"{self.session.nfev:,} evaluations" + ("" if budget is None else f" of {budget:,}")
-        state = f"ended ({run.status.name})" if self.done else f"{len(self.requests()):,} requests open"
+        requests = self.requests()
+        state = (
+            f"{len(requests):,} requests open, for {requests[0].purpose}"
+            if requests
+            else f"ended ({run.status.name})"
+        )
         return f"Desk({run.method.name} on {self.session.task.set!r}, {where}: {spent}, {state})"
 
     @property

@@ -110,6 +110,7 @@ class DeskFolder:
             "dim": run.dim,
             "n": run.n,
             "inside": run.inside,
+            "resolution": run.resolution,
             "gap_tol": run.gap_tol,
             "rng": run.entropy,
         }

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from zofw.core import Array, Indices
+from zofw.core import Array, Indices, Purpose
 from zofw.desk.files import load
 from zofw.run.files.documents import FileError
 
@@ -36,8 +36,8 @@ class Request:
         Stable: the same run asks the same under the same name, whoever asks again.
     run
         Which run asks.
-    purpose
-        The line of the ledger that pays.
+    purpose, why
+        The line of the ledger that pays, and what the run wants to learn, in a sentence.
     points
         (m, d): the distinct points.
     point, component
@@ -54,12 +54,17 @@ class Request:
     def __len__(self) -> int:
         return len(self.point)
 
+    @property
+    def why(self) -> str:
+        """What the run wants to learn, in a sentence for whoever answers."""
+        return Purpose(self.purpose).sentence
+
     def __iter__(self) -> Iterator[tuple[Array, int]]:
         for j, i in zip(self.point.tolist(), self.component.tolist(), strict=True):
             yield self.points[j], i
 
     def __repr__(self) -> str:
-        return f"Request({self.id!r}, {len(self)} evaluations at {len(self.points)} points)"
+        return f"Request({self.id!r}, {self.purpose}: {len(self)} evaluations at {len(self.points)} points)"
 
     @cached_property
     def checksum(self) -> str:
@@ -77,6 +82,7 @@ class Request:
             "run": self.run,
             "id": self.id,
             "purpose": self.purpose,
+            "why": self.why,
             "points": self.points.tolist(),
             "point": self.point.tolist(),
             "component": self.component.tolist(),
@@ -111,7 +117,7 @@ class Request:
             point, component = (np.array(fields[name], dtype=np.int64) for name in ("point", "component"))
             points.setflags(write=False)
             id, run, purpose = (str(fields[name]) for name in ("id", "run", "purpose"))
-            request = cls(id, run, purpose, points, point, component)
+            request = cls(id, run, Purpose(purpose).value, points, point, component)
             sound = points.ndim == 2 and point.ndim == 1 and point.shape == component.shape
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise FileError(f"This is not a request of zofw: {error}.") from error

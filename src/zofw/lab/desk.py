@@ -37,12 +37,14 @@ def list_requests(folder: Folder, as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps([request.document() for request in requests]))
         return
-    table = plain_table(None, "request", "evaluations", "first component", "first point")
+    table = plain_table(None, "request", "for", "evaluations", "first component", "first point")
     for request in requests:
         x, i = next(iter(request))
         shown = " ".join(f"{value:.6g}" for value in x[:6]) + (" …" if len(x) > 6 else "")
-        table.add_row(request.id, str(len(request)), str(i), shown)
+        table.add_row(request.id, request.purpose, str(len(request)), str(i), shown)
     console().print(table)
+    for purpose, why in {request.purpose: request.why for request in requests}.items():
+        console().print(f"{purpose}: {why}")
 
 
 @counter.command()

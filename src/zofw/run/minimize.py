@@ -41,6 +41,7 @@ def minimize(
     max_time: float | None = None,
     gap_tol: float | None = None,
     inside: bool = False,
+    resolution: float = 0.0,
     structure: bool = True,
     callback: Callable[..., Any] | None = None,
     observers: Sequence[Observer] = (),
@@ -80,6 +81,8 @@ def minimize(
         Further limits; see :class:`zofw.Session`.
     inside
         Evaluate only points of the set: for simulators and models that are undefined outside it.
+    resolution
+        How far apart two points must lie to be different for whoever evaluates; see :class:`zofw.Session`.
     structure
         Whether a method may use what the problem knows of the coordinates that each component depends on (sparse samples, entries
         of a matrix, ``BlackBox(…, support=…)``): knowledge beyond values. False switches it off.
@@ -162,6 +165,7 @@ def minimize(
                 max_time=max_time,
                 gap_tol=gap_tol,
                 inside=inside,
+                resolution=resolution,
                 structure=structure,
                 diagnose=diagnose,
                 observers=watchers,

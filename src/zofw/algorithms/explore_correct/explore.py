@@ -144,7 +144,7 @@ def certify(task: Task, state: State, values: Values, rng: np.random.Generator) 
     """
     d, h = task.dim, values.step(task)
     if task.inside:
-        h /= 2.0
+        h = max(0.5 * h, task.resolution)
     g, spent = yield from coordinate_gradient(task, state.x, h, two_sided=True)
     drift = 0.0
     if task.inside:

@@ -31,9 +31,12 @@ class Values:
         return 4.0 * self.noise
 
     def radius(self, task: Task, order: float) -> float:
-        """(ε/range)^{1/order} of the set, for differences of order − 2; a pair of directions has to fit inside."""
+        """(ε/range)^{1/order} of the set, for differences of order − 2, if points so near can be told apart; a pair of directions
+        has to fit inside.
+        """
         relative = min(self.noise / self.range, 1.0) if self.range > 0 else 1.0
-        fraction: float = 4.0**self.coarser * relative ** (1 / order)
+        least = task.resolution * math.sqrt(task.dim) / self.size
+        fraction: float = max(4.0**self.coarser * relative ** (1 / order), least)
         return min(fraction, LONGEST, task.reach / (2 * self.size))
 
     def step(self, task: Task) -> float:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from zofw.algorithms.explore_correct.state import Action, State, Values
-from zofw.core import Array, Query, Stencil, Task
+from zofw.core import Array, Purpose, Query, Stencil, Task
 from zofw.differences import base_values, slopes
 from zofw.directions import Explicit
 
@@ -35,7 +35,8 @@ def noise_level(values: Array) -> float:
 def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
     """Equidistant values along a line from x to a vertex, and one halfway; again wider, while the values do not differ.
 
-    The noise is at least the rounding of the values. All points are in the set.
+    The noise is at least the rounding of the values. All points are in the set. Where the task has a resolution, points so near
+    are one to whoever evaluates: instead of the table x is asked for again.
 
     References
     ----------
@@ -46,15 +47,15 @@ def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
     size = float(np.linalg.norm(ends[0] - ends[1])) or 1.0
     line = max((end - state.x for end in ends), key=lambda step: float(step @ step))
     batch = task.sample(rng, min(task.n, COMPONENTS))
-    for spacing in SPACINGS:
+    for spacing in SPACINGS if task.resolution == 0 else (0.0,):
         along = np.append(spacing * np.arange(1.0, POINTS + 1), 0.5)
-        query = Query(state.x, batch, Explicit(line[:, None] * along), 1.0, Stencil.FORWARD)
+        query = Query(state.x, batch, Explicit(line[:, None] * along), 1.0, Stencil.FORWARD, Purpose.NOISE)
         answer = yield query
         rises = np.append(0.0, slopes(query, answer)[0])
         if len(np.unique(rises[:-1])) > 0.7 * POINTS or 4 * query.cost > task.remaining:
             break
     value = float(base_values(query, answer)[0])
-    again = abs(float((yield Query(state.x, batch)).values[0, 0]) - value)
+    again = abs(float((yield Query(state.x, batch, purpose=Purpose.NOISE)).values[0, 0]) - value)
     spread = float(np.ptp(rises))
     largest = float(np.abs(answer.values).max())
     noise = max(noise_level(rises[:-1]), again, ROUNDING * largest) * math.sqrt(len(batch))

@@ -98,7 +98,7 @@ class Interpolation:
 
     def _repeat(self, task: Task, frame: Frame, state: State) -> Action:
         """The best point once more: do values repeat?"""
-        value = float((yield Query(frame.member(state.z), task.all)).values[0, 0])
+        value = float((yield Query(frame.member(state.z), task.all, purpose=Purpose.NOISE)).values[0, 0])
         noise = abs(value - state.value)
         if noise <= STOCHASTIC * max(abs(value), abs(state.value)):
             return replace(state, noise=0.0)
@@ -109,6 +109,7 @@ class Interpolation:
     def _turn(frame: Frame, state: State) -> State:
         """Which regime is next, once a stint has ended."""
         r, paid, value = frame.rank, len(state.values), state.value
+        ended = trust_region.ended(frame.task, state)
         if state.regime == "model" and state.bundle is None and trust_region.kink(state):
             return replace(state, regime="bundle", stint=FIRST_SWEEPS * (r + 1), mark=(paid, value))
         if state.stint > 0 or state.regime not in ("model", "bundle"):
@@ -116,14 +117,9 @@ class Interpolation:
         model, bundle = state.rates
         rate = (state.mark[1] - value) / max(paid - state.mark[0], 1)
         if state.regime == "model":
-            model = (
-                0.0 if state.bundle is None or state.rho <= trust_region.LEAST_RADIUS * state.size else rate
-            )
-            if (
-                state.bundle is None
-                and state.quiet == trust_region.QUIET
-                and state.rho > SMOOTH_END * state.size
-            ):
+            model = 0.0 if state.bundle is None or ended else rate
+            quiet = state.quiet == trust_region.QUIET or (ended and frame.task.resolution > 0)
+            if state.bundle is None and quiet and state.rho > SMOOTH_END * state.size:
                 return replace(state, regime="done")
         else:
             bundle = rate
@@ -153,6 +149,7 @@ class Interpolation:
         curvature = 2 * float(np.linalg.norm(state.H, 2))
         rounding = 4 * np.finfo(float).eps * max(abs(value), 1e-3 * state.won)
         h = min(max(np.sqrt(rounding / max(curvature, 1e-300)), 1e-10 * state.size), 1e-4 * state.size)
+        h = max(h, task.resolution)
         if task.remaining < task.n * frame.rank:
             raise OutOfBudget
         state, _, g = yield from kinks.sweep(task, frame, state, z, h, value, Purpose.CERTIFICATE)
@@ -163,8 +160,12 @@ class Interpolation:
             found = f"The Frank-Wolfe gap is at most {bound:.1e}: differences at x, and the curvature of the model."
             ending = Ending(True, found)
         elif state.regime == "done":
-            ending = Ending(
-                False, f"Neither the model nor the bundle finds a decrease; the gap may be {bound:.1e}."
+            coarse = task.resolution > 0 and trust_region.ended(task, state)
+            found = (
+                f"Steps are as short as the resolution {task.resolution:g} allows"
+                if coarse
+                else "Neither the model nor the bundle finds a decrease"
             )
+            ending = Ending(False, f"{found}; the gap may be {bound:.1e}.")
         numbers = {"radius": state.delta, "points": float(len(state.chosen))}
         return replace(state, regime="model"), Info(gap=gap, bound=bound, ending=ending, numbers=numbers)

@@ -35,7 +35,7 @@ def sweep(
 def advance(task: Task, frame: Frame, state: State) -> Action:
     """A sweep at the minimiser of the bundle; the regime ends where the bundle promises nothing that values could show."""
     bundle, before, c = state.bundle or Bundle.empty(frame.rank, state.size), state.value, state.z
-    h = bundle.width(before, state.size)
+    h = max(bundle.width(before, state.size), task.resolution)
     if not len(bundle.g):
         state, _, g = yield from sweep(task, frame, state, c, h, before, Purpose.ESTIMATE)
         if not g.any():  # values in single precision do not differ at this width
@@ -44,9 +44,9 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
     z, gain, bundle = bundle.trial(frame, c, before)
     if not gain > UNSEEN * abs(before):  # differences as wide as the last steps were show no more
         finer = replace(Bundle.empty(frame.rank, state.size), step=FINER * h, sigma=bundle.sigma)
-        spent = finer.width(before, state.size) > 0.5 * h
+        spent = max(finer.width(before, state.size), task.resolution) > 0.5 * h
         return replace(state, bundle=finer, stint=0 if spent else state.stint)
-    h = bundle.width(before, state.size)
+    h = max(bundle.width(before, state.size), task.resolution)
     if task.remaining < task.n * (frame.rank + 1):
         return (yield from ask(task, frame, state, z[None, :]))
     state, value, g = yield from sweep(task, frame, state, z, h, None, Purpose.ESTIMATE)

@@ -41,7 +41,7 @@ def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) ->
     shape = np.maximum(np.abs(curvature), 0.01 * typical)
     step = V @ (u / np.sqrt(shape)) * np.sqrt(2 * SHOWN * state.noise)
     length = float(np.linalg.norm(step))
-    step *= min(1.0, 0.25 * state.size / length)
+    step *= min(max(1.0, task.resolution / length), 0.25 * state.size / length)
     state = yield from ask(task, frame, state, _inside(frame, z, z + step)[None, :])
     return estimate(frame, state, z)
 

@@ -15,7 +15,8 @@ from zofw.core import Array, Task
 
 FIRST_RADIUS = 0.15  # of the diameter
 OWN_START = 0.025  # of the width: whoever gives a start thinks it a good one
-LEAST_RADIUS = 1e-12
+LEAST_RADIUS = 1e-12  # of the diameter
+STEP = 2.0  # times its length at least: ρ, of a step that is tried
 MOST_POINTS = 250
 FAR = 20.0  # times Δ: beyond, a point leaves the model before another joins
 POOL = 3  # atoms kept for each dimension
@@ -28,7 +29,7 @@ def design(task: Task, frame: Frame, state: State) -> Action:
     """A point along every direction of the hull, as many as the budget allows, and the linear model through them."""
     size = frame.size
     own = not np.array_equal(state.x, task.set.initial_point(task.dim))
-    delta = OWN_START * frame.width if own else FIRST_RADIUS * size
+    delta = max(OWN_START * frame.width if own else FIRST_RADIUS * size, STEP * task.resolution)
     state = replace(state, delta=delta, rho=delta, size=size)
     edges = first_points(frame, state.z, delta)
     edges = edges[: int(min(len(edges), task.remaining // task.n))]
@@ -41,10 +42,10 @@ def design(task: Task, frame: Frame, state: State) -> Action:
 def advance(task: Task, frame: Frame, state: State) -> Action:
     """One more value: at the minimiser of the model, or where the model is least sure; or the regime is at its end."""
     tried: set[int] = set()  # points known already that were taken in again: two could take turns for ever
-    while state.rho > LEAST_RADIUS * state.size and state.quiet < QUIET:
+    while not ended(task, state) and state.quiet < QUIET:
         found = trust_region_step(frame, state.z, state.g, state.H, state.delta, state.atoms)
         visible = found.decrease > max(UNSEEN * abs(state.value), WORTHLESS * state.won)
-        if visible and float(np.linalg.norm(found.s)) >= 0.5 * state.rho:
+        if visible and float(np.linalg.norm(found.s)) >= state.rho / STEP:
             known = asked(state, state.z + found.s)
             if known is None:
                 return (yield from _move(task, frame, state, found))
@@ -55,7 +56,7 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
         far = _farthest(state)
         if far is not None:
             return (yield from _improve(task, frame, state, far))
-        state = replace(_shrink(state), quiet=0 if visible else state.quiet + 1)
+        state = replace(_shrink(task, state), quiet=0 if visible else state.quiet + 1)
         if state.quiet == 1:
             return replace(state, regime="certificate")
     return replace(state, stint=0)
@@ -75,7 +76,7 @@ def _move(task: Task, frame: Frame, state: State, found: Steps) -> Action:
     atoms = _pool(found.atoms, state.atoms)
     state = replace(state, delta=delta, atoms=atoms, quiet=0 if ratio > 0 else state.quiet)
     state = fit(_include(state, new))
-    return _shrink(state) if ratio < 0.1 and delta <= state.rho and _farthest(state) is None else state
+    return _shrink(task, state) if ratio < 0.1 and delta <= state.rho and _farthest(state) is None else state
 
 
 def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
@@ -97,7 +98,7 @@ def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
         return fit(replace(state, chosen=chosen))
     if len(state.chosen) > frame.rank + 1:
         return fit(replace(state, chosen=np.delete(state.chosen, i)))
-    return _shrink(state)
+    return _shrink(task, state)
 
 
 def _farthest(state: State) -> int | None:
@@ -133,8 +134,14 @@ def fit(state: State) -> State:
     return replace(state, g=g, H=H, history=history)
 
 
-def _shrink(state: State) -> State:
-    rho = state.rho / 10
+def ended(task: Task, state: State) -> bool:
+    """Whether ρ is as small as it gets: the points of a step must be different for whoever evaluates."""
+    return state.rho <= LEAST_RADIUS * state.size or state.rho < STEP * task.resolution
+
+
+def _shrink(task: Task, state: State) -> State:
+    least = STEP * task.resolution
+    rho = max(state.rho / 10, least) if state.rho > least else state.rho / 10
     return replace(state, rho=rho, delta=max(state.delta / 2, rho), shrunk=True)
 
 

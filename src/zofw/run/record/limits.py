@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,13 +46,24 @@ def _whole(name: str, limit: float | None) -> int | None:
     return int(limit)
 
 
-def check_sizes(*, n: object, dim: object, gap_tol: float | None, diagnose: int) -> None:
+def check_sizes(
+    *, n: object, dim: object, gap_tol: float | None, resolution: float = 0.0, diagnose: int = 0
+) -> None:
     """Whole positive sizes, a tolerance that can be reached, and a number of rows that can be kept."""
     for name, size in (("n", n), ("dim", dim)):
         if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
             raise ValueError(f"{name} should be a whole number of at least 1; got {size!r}.")
     if gap_tol is not None and not gap_tol >= 0:
         raise ValueError(f"gap_tol should be a number of at least 0; got {gap_tol!r}.")
+    if (
+        isinstance(resolution, bool)
+        or not isinstance(resolution, (int, float))
+        or not 0 <= resolution < math.inf
+    ):
+        raise ValueError(
+            "resolution should be a distance: how far apart two points must lie to be different for whoever evaluates, or 0 "
+            f"where every two are; got {resolution!r}."
+        )
     if not diagnose >= 0:
         raise ValueError(f"diagnose should be at least 0, which switches diagnosis off; got {diagnose!r}.")
 

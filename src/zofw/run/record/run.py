@@ -48,7 +48,7 @@ class Run:
 
     Attributes
     ----------
-    set, method, dim, n, limits, gap_tol, inside, structure, diagnose
+    set, method, dim, n, limits, gap_tol, inside, resolution, structure, diagnose
         What was asked for; the method with its settings resolved.
     pays, reserve
         Whether f at the last iterate is asked for at the end, and the queries of the budget that are kept back for that.
@@ -81,6 +81,7 @@ class Run:
     limits: Limits
     gap_tol: float | None
     inside: bool
+    resolution: float
     structure: bool
     diagnose: int
     pays: bool
@@ -270,7 +271,7 @@ def check_run(run: Run, example: State) -> None:
 
 
 KINDS: dict[str, type | tuple[type, ...]] = {
-    "dim": int, "n": int, "limits": Limits, "inside": bool, "structure": bool, "diagnose": int, "pays": bool, "reserve": int, "entropy": tuple,
+    "dim": int, "n": int, "limits": Limits, "inside": bool, "resolution": float, "structure": bool, "diagnose": int, "pays": bool, "reserve": int, "entropy": tuple,
     "reasons": dict, "identity": str, "info": Info, "nit": int, "nlmo": int, "number": int, "status": Status,
     "ledger": dict, "trace": Trace, "open": Iteration, "closing": (Status, type(None)), "learning": Iteration,
     "seen": list, "diagnosed": int, "recomputed": int, "dearest": int, "redraws": int, "dropped": int,

@@ -31,6 +31,7 @@ class Asked:
     rng: Any
     gap_tol: float | None
     inside: bool
+    resolution: float
     structure: bool
     diagnose: int | None
 
@@ -46,7 +47,7 @@ def begin(
     limits, region = asked.limits, as_set(asked.set)
     region.check_dim(asked.dim)
     rows = (ROWS_PER_DECADE if computed else 0) if asked.diagnose is None else asked.diagnose
-    check_sizes(n=asked.n, dim=asked.dim, gap_tol=asked.gap_tol, diagnose=rows)
+    check_sizes(n=asked.n, dim=asked.dim, gap_tol=asked.gap_tol, resolution=asked.resolution, diagnose=rows)
     if limits == Limits():
         raise ValueError("Nothing would ever stop this run: give a budget, or max_iter, max_lmo or max_time.")
     first_order = is_first_order(asked.method)
@@ -70,6 +71,7 @@ def begin(
         limits,
         asked.inside,
         asked.gap_tol,
+        asked.resolution,
         support,
         gradient if first_order else None,
         pattern if asked.structure else None,
@@ -79,8 +81,8 @@ def begin(
     reasons = reasons if note is None else {**reasons, "x0": note}
     state = algorithm.init(task, start)
     run = Run(
-        region, algorithm, dim, n, limits, asked.gap_tol, asked.inside, asked.structure, rows, pays, reserve, entropy_of(asked.rng), reasons,
-        uuid.uuid4().hex, state,
+        region, algorithm, dim, n, limits, asked.gap_tol, asked.inside, float(asked.resolution), asked.structure, rows, pays,
+        reserve, entropy_of(asked.rng), reasons, uuid.uuid4().hex, state,
     )  # fmt: skip
     return run, task
 
@@ -93,13 +95,14 @@ def make_task(
     limits: Limits,
     inside: bool,
     gap_tol: float | None,
+    resolution: float,
     support: Callable[[Batch], Indices] | None,
     gradient: Callable[[Array], Array] | None,
     pattern: Callable[[Batch], Pattern | None] | None,
 ) -> Task:
     """What the method sees; only a first-order one sees the gradient, and none the problem behind its functions."""
     seen = None if support is None else lambda batch: support(batch)
-    task = Task(region, dim, n, budget, limits.max_iter, seen, inside, gap_tol, kernels.integers)
+    task = Task(region, dim, n, budget, limits.max_iter, seen, inside, gap_tol, resolution, kernels.integers)
     if pattern is not None:
         task.known_pattern = lambda batch: pattern(batch)
     return task if gradient is None else FirstOrderTask(**vars(task), gradient=gradient)

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 from zofw.core import Answer, Array, Query
 from zofw.differences import LARGEST, STEEPEST, slopes, within
 from zofw.directions import Explicit, UnitSteps
+from zofw.run.record.run import Run
 
 NOISE = 16.0  # differences below this many units in the last place of the values are not to be trusted
 
@@ -56,6 +57,19 @@ class RadiusWatch:
                 UserWarning,
                 stacklevel=3,
             )
+
+
+def too_near(query: Query, run: Run) -> str | None:
+    """A sentence where a law of directions spreads points nearer than the resolution; before anything is paid, an error."""
+    if query.directions is None or isinstance(query.asked, Explicit):
+        return None
+    length = query.radius * float(np.linalg.norm(query.directions.columns(0, 1)))
+    if length >= run.resolution:
+        return None
+    found = f"{run.method.name} asks for points {length:.2g} apart, and resolution={run.resolution:g} says that they are one."
+    if run.nfev == 0:
+        raise ValueError(f"{found} Give the method a larger radius, or take method='auto'.")
+    return found
 
 
 def check_answer(query: Query, told: Any) -> Answer:

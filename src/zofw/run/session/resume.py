@@ -96,6 +96,7 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
             run.limits,
             run.inside,
             run.gap_tol,
+            run.resolution,
             handed.support,
             gradient,
             handed.pattern if run.structure else None,

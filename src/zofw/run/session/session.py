@@ -17,24 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from zofw.core import (
-    Answer,
-    Array,
-    Batch,
-    Indices,
-    OutOfBudget,
-    Pattern,
-    Query,
-    Task,
-    Tile,
-)  # fmt: skip
+from zofw.core import Answer, Array, Batch, Ending, Indices, OutOfBudget, Pattern, Query, Task, Tile
 from zofw.run.files.journal import NOWHERE, Entry, Kind
 from zofw.run.files.run_files import RunFiles, write_alone
 from zofw.run.record.limits import BudgetError, Limits
 from zofw.run.record.run import FAILED, Iteration, Known, Run, RunView, ending_status
 from zofw.run.record.status import Status
 from zofw.run.session.beginning import Asked, begin
-from zofw.run.session.checks import RadiusWatch, check_answer
+from zofw.run.session.checks import RadiusWatch, check_answer, too_near
 from zofw.run.session.inside import keep_inside
 from zofw.run.session.iteration import Ended, Iterations, Steps
 from zofw.run.session.known import (
@@ -83,6 +73,10 @@ class Session(RunView):
         Stop when the method's bound of the Frank-Wolfe gap, or its estimate where it has no bound, is at most this.
     inside
         Keep every evaluated point inside the set; see :func:`~zofw.run.session.inside.keep_inside`.
+    resolution
+        How far apart two points must lie, in Euclidean distance, to be different for whoever evaluates: a laboratory that weighs
+        to 0.01 can do nothing with points 1e-9 apart. The default methods choose their radii by it, and learn the noise
+        of the values by asking for one point again; a method with a shorter radius of its own is refused.
     structure
         Whether the method may know the pattern.
     objective, gradient, support, pattern
@@ -131,6 +125,7 @@ class Session(RunView):
         max_time: float | None = None,
         gap_tol: float | None = None,
         inside: bool = False,
+        resolution: float = 0.0,
         structure: bool = True,
         objective: Callable[[Array], float] | None = None,
         gradient: Callable[[Array], Array] | None = None,
@@ -141,7 +136,7 @@ class Session(RunView):
         dtype: DTypeLike = np.float64,
     ) -> None:
         limits = Limits(budget, max_iter, max_lmo, max_time)
-        asked = Asked(set, dim, n, method, limits, x0, rng, gap_tol, inside, structure, diagnose)
+        asked = Asked(set, dim, n, method, limits, x0, rng, gap_tol, inside, resolution, structure, diagnose)
         run, task = begin(asked, objective is not None, gradient, support, pattern)
         self.take_up(run, task, objective, observers, dtype)
 
@@ -294,6 +289,10 @@ class Session(RunView):
             if ended is not None:
                 self._finish(ended)
             elif query.cost <= run.remaining:
+                if run.resolution and (found := too_near(query, run)):
+                    run.info = dataclasses.replace(run.info, ending=Ending(False, found))
+                    self._end(Status.STALLED)
+                    continue
                 self._open = keep_inside(query, self._set) if run.inside else query
                 return
 
