@@ -106,7 +106,9 @@ class ExploreCorrect:
             state = yield from probe(task, state, rng)
             return replace(state, t=state.t + 1), Info(bound=math.inf)
         choice = choose(task, state, values, self.first_exploration)
-        state = yield from act(task, replace(state, brought=0.0), values, rng, choice)
+        values = replace(values, coarser=choice.coarser)
+        state = yield from act(task, replace(state, brought=0.0, values=values), values, rng, choice)
+        values = state.values or values
         spent = task.paid - before
         if state.brought > (0.0 if values.random else values.unseen):
             state = replace(state, progress=task.paid)
@@ -116,7 +118,7 @@ class ExploreCorrect:
         state = replace(
             state,
             t=state.t + 1,
-            values=replace(values, coarser=choice.coarser),
+            values=values,
             proposal=proposal,
             tallies=state.tallies | {choice.name: tally},
         )
@@ -132,7 +134,6 @@ class ExploreCorrect:
 
 def act(task: Task, state: State, values: Values, rng: np.random.Generator, choice: Choice) -> Action:
     """The action of an option."""
-    values = replace(values, coarser=choice.coarser)
     match choice.name:
         case "certify":
             return (yield from certify(task, state, values, rng))

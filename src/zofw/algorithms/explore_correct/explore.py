@@ -70,11 +70,13 @@ def explore(task: Task, state: State, values: Values, rng: np.random.Generator, 
     own = residual / (b * done)
     y = control + total / done
     noise = own + max(state.model.spread, spread / d) / (size * done)
+    shown = math.sqrt(residual) * values.size / math.sqrt(d)
     walk = state.walk
     walker = walk.belief.take(y, own + spread / (d * size * done))
     ready = None if walk.ready else shrunk(walker)
     return replace(
         state,
+        values=replace(values, range=max(values.range, shown)),
         belief=belief.kalman(y, own, noise),
         walk=replace(walk, belief=ready or walker, ready=walk.ready or ready is not None),
         sketches=replace(

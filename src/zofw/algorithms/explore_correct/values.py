@@ -13,6 +13,7 @@ from zofw.differences import base_values, slopes
 from zofw.directions import Explicit
 
 SPACINGS = (1e-8, 3e-7, 1e-5, 3e-4, 1e-2, 0.16)  # of the line, tried until the values differ
+SHORT = 1e-4
 POINTS = 3
 COMPONENTS = 4
 ROUNDING = 2.0**-52
@@ -33,10 +34,11 @@ def noise_level(values: Array) -> float:
 
 
 def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
-    """Equidistant values along a line from x to a vertex, and one halfway; again wider, while the values do not differ.
+    """Equidistant values along a random line, and one halfway from x to a vertex; again wider, while the values do not differ.
 
-    The noise is at least the rounding of the values. All points are in the set. Where the task has a resolution, points so near
-    are one to whoever evaluates: instead of the table x is asked for again.
+    The noise is at least the rounding of the values. The line leads to that vertex too where it is long or points must stay inside
+    the set; else it does not, since a vertex may have one entry and components may not depend on it. Where the task has a
+    resolution, points so near are one to whoever evaluates: instead of the table x is asked for again.
 
     References
     ----------
@@ -45,11 +47,12 @@ def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
     u = rng.standard_normal(task.dim)
     ends = [task.lmo(u).dense(), task.lmo(-u).dense()]
     size = float(np.linalg.norm(ends[0] - ends[1])) or 1.0
-    line = max((end - state.x for end in ends), key=lambda step: float(step @ step))
+    far = max((end - state.x for end in ends), key=lambda step: float(step @ step))
     batch = task.sample(rng, min(task.n, COMPONENTS))
     for spacing in SPACINGS if task.resolution == 0 else (0.0,):
-        along = np.append(spacing * np.arange(1.0, POINTS + 1), 0.5)
-        query = Query(state.x, batch, Explicit(line[:, None] * along), 1.0, Stencil.FORWARD, Purpose.NOISE)
+        line = far if task.inside or spacing > SHORT else u * (size / float(np.linalg.norm(u)))
+        points = np.column_stack([line[:, None] * (spacing * np.arange(1.0, POINTS + 1)), 0.5 * far])
+        query = Query(state.x, batch, Explicit(points), 1.0, Stencil.FORWARD, Purpose.NOISE)
         answer = yield query
         rises = np.append(0.0, slopes(query, answer)[0])
         if len(np.unique(rises[:-1])) > 0.7 * POINTS or 4 * query.cost > task.remaining:
