@@ -251,8 +251,9 @@ class FakeClient:
 
     asynchronous, status = False, "running"
 
-    def __init__(self, errors=()):
+    def __init__(self, errors=(), threads=None):
         self.errors, self.scattered = list(errors), 0
+        self.threads = {"tcp://1.2.3.4:5": 1} if threads is None else threads
 
     def scatter(self, thing, **_):
         self.scattered += 1
@@ -265,7 +266,7 @@ class FakeClient:
         pass
 
     def nthreads(self):
-        return {}
+        return self.threads
 
     def submit(self, fn, topic, job, problem, parcel, anchors, **_):
         self.handler((0.0, job))
@@ -303,15 +304,10 @@ def answer(client):
     return again
 
 
-@pytest.mark.xfail(
-    run=False,
-    reason="written for the rules before waits for workers, rates of failures and interrupts changed",
-)
-def test_what_is_lost_is_sent_again(caplog):
+def test_what_is_lost_is_sent_again():
     killed = distributed.scheduler.KilledWorker("task", SimpleNamespace(address="tcp://1.2.3.4:5"), 3)
     client = FakeClient([killed, None, module.CancelledError()])
     assert answer(client) == 2 and client.scattered == 3
-    assert "No dask worker is connected" in caplog.text
     with pytest.raises(zofw.ExecutorError, match="10 workers were lost over one task"):
         answer(FakeClient([killed] * 100))
     with pytest.raises(zofw.ExecutorError, match="could not do its task: ImportError"):
@@ -320,10 +316,6 @@ def test_what_is_lost_is_sent_again(caplog):
         answer(FakeClient(["submit"]))
 
 
-@pytest.mark.xfail(
-    run=False,
-    reason="written for the rules before waits for workers, rates of failures and interrupts changed",
-)
 def test_a_client_that_cannot_be_used(monkeypatch):
     client = FakeClient()
     client.asynchronous = True
@@ -333,13 +325,26 @@ def test_a_client_that_cannot_be_used(monkeypatch):
     client.scatter = lambda *_, **__: 1 / 0
     monkeypatch.setattr(module, "SENDING_SECONDS", 0.2)
     with pytest.raises(zofw.ExecutorError, match="Is a worker connected"):
-        as_engine(client, killable.problem(), None)
+        answer(client)
 
 
-@pytest.mark.xfail(
-    run=False,
-    reason="written for the rules before waits for workers, rates of failures and interrupts changed",
-)
+def test_a_cluster_without_workers_is_an_error(monkeypatch, caplog):
+    monkeypatch.setattr(module, "WORKERS_SECONDS", 0.2)
+    with pytest.raises(zofw.ExecutorError, match=r"has connected to the scheduler for 0\.2 seconds"):
+        answer(FakeClient(threads={}))
+    client = FakeClient()
+    pool = module.ClientPool(client, killable.problem(), "t")
+    pool.begin(np.zeros((1, 6)))
+    pool.check()
+    client.threads = {}
+    monkeypatch.setattr(module, "COUNT_SECONDS", 0.0)
+    pool.check()
+    assert "No dask worker is connected" in caplog.text
+    time.sleep(0.3)
+    with pytest.raises(zofw.ExecutorError, match=r"has been connected for 0\.2 seconds"):
+        pool.check()
+
+
 def test_patience_with_the_scheduler(monkeypatch):
     client, now = FakeClient(), [0.0]
     pool = module.ClientPool(client, killable.problem(), "t")

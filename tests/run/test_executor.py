@@ -242,10 +242,6 @@ class Lethal:
         return self.good(x, i)
 
 
-@pytest.mark.xfail(
-    run=False,
-    reason="a resumed run ends at another x after a worker has died; the cause is not known yet",
-)
 @pytest.mark.filterwarnings("ignore")
 def test_a_worker_that_dies_breaks_the_pool_and_nothing_else(tmp_path):
     whole = killable.run("zsfw-dvr", None, killable.problem())

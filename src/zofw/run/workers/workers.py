@@ -241,10 +241,11 @@ class Workers:
         return Outcome([], recomputed=self._cost(answer, sent))
 
     def _start_over(self, answer: OpenAnswer, todo: Todo) -> Outcome:
-        """Everything under way is lost with the pool and done again by a new one."""
+        """Everything under way is lost with the pool; a new one does what is not known, what could not be sent included."""
         lost = list(self._running.values())
         self._running.clear()
-        todo.extend(tile for sent in lost for tile in sent.tiles)
+        todo.clear()
+        todo.extend(answer.missing())
         self.pool.revive()
         return Outcome([], recomputed=sum(self._cost(answer, sent) for sent in lost))
 
