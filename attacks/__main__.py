@@ -11,12 +11,26 @@ from pathlib import Path
 import numpy as np
 
 import zofw
-from attacks import Attack, Finding, answers, budgets, disk, files, kills, places, specs, waits, workers
+from attacks import (
+    Attack,
+    Finding,
+    answers,
+    budgets,
+    disk,
+    files,
+    interrupts,
+    kills,
+    places,
+    specs,
+    waits,
+    workers,
+)
 
 ATTACKS: dict[str, Attack] = {
     "budgets": budgets.attack,
     "kills": kills.attack,
     "workers": workers.attack,
+    "interrupts": interrupts.attack,
     "files": files.attack,
     "disk": disk.attack,
     "answers": answers.attack,

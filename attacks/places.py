@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,7 @@ def _crowd(finding: Finding, rng: np.random.Generator) -> None:
                 with count:
                     inside += 1
                     most = max(most, inside)
+                time.sleep(1e-3)
                 with count:
                     inside -= 1
 

@@ -60,9 +60,10 @@ def _survive(
     for _ in until(seconds):
         method = METHODS[rng.integers(len(METHODS))]
         whole = solve(Sum().problem(), method)
-        with tempfile.TemporaryDirectory() as folder, _deaths(pids, rng) as killed:
+        with tempfile.TemporaryDirectory() as folder:
             paid = Path(folder) / "paid"
-            result = solve(Sum(paid, 0.01).problem(), method, executor=executor)
+            with _deaths(pids, paid, rng) as killed:
+                result = solve(Sum(paid, 0.01).problem(), method, executor=executor)
             other, twice = differences(result, whole), calls(paid) - whole.nfev
         label = f"{method}, {len(killed)} deaths"
         finding.check(
@@ -73,12 +74,16 @@ def _survive(
 
 
 @contextmanager
-def _deaths(pids: Callable[[], list[int]], rng: np.random.Generator) -> Iterator[list[int]]:
-    """Somebody who kills a worker every two seconds; whom it has killed."""
+def _deaths(pids: Callable[[], list[int]], paid: Path, rng: np.random.Generator) -> Iterator[list[int]]:
+    """Somebody who kills a worker every two seconds, if evaluations have been made since the last time; whom it has killed."""
     over, killed = threading.Event(), []
 
     def reap() -> None:
+        seen = 0
         while not over.wait(EVERY * rng.uniform(0.5, 1.0)):
+            if calls(paid) == seen:  # the new workers have not come yet
+                continue
+            seen = calls(paid)
             alive = [pid for pid in pids() if pid not in killed]
             if alive:
                 killed.append(int(rng.choice(alive)))

@@ -216,20 +216,24 @@ def test_the_scheduler_is_lost_the_run_is_saved_and_goes_on(tmp_path):
         **quiet,
     )  # fmt: skip
     whole, answered = killable.run("zsfw-dvr", None, killable.problem()), itertools.count(1)
+    paid = tmp_path / "paid"
 
-    def axe(intermediate_result):
+    def axe(intermediate_result):  # in the middle of the next query
         if next(answered) == 2:
-            scheduler.kill()
+            threading.Timer(0.2, scheduler.kill).start()
 
     try:
         with distributed.Client(scheduler_file=str(ready), timeout=30) as client:
             client.wait_for_workers(1, timeout=60)
             with pytest.raises(zofw.ExecutorError, match="scheduler of the dask cluster is gone") as error:
-                killable.run("zsfw-dvr", path, killable.problem(None, 0.01), executor=client, callback=axe)
+                killable.run("zsfw-dvr", path, killable.problem(paid, 0.05), executor=client, callback=axe)
         assert "is saved in" in error.value.__notes__[0]
-        result = zofw.resume(path, killable.problem())
+        worker.kill()
+        worker.wait()
+        result = zofw.resume(path, killable.problem(paid))
         np.testing.assert_array_equal(result.x, whole.x)
         assert result.ledger == whole.ledger
+        assert 0 <= paid.stat().st_size - result.nfev <= result.nrecomputed
     finally:
         for process in (scheduler, worker):
             process.kill()

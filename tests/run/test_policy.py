@@ -110,9 +110,7 @@ def test_skipping_ends_when_more_than_a_tenth_fails(tmp_path):
     assert 97 <= last <= 101
     again = zofw.resume(tmp_path / "run.npz", BlackBox(f, dim=killable.DIM, n=killable.N))
     assert again.nfev == f.calls
-    same = solve(
-        Moody(lambda call: call == 50 or 90 <= call < last), on_error=zofw.Retry(0, skip=10**6)
-    )
+    same = solve(Moody(lambda call: call == 50 or 90 <= call < last), on_error=zofw.Retry(0, skip=10**6))
     np.testing.assert_array_equal(again.x, same.x)
 
 

@@ -26,7 +26,7 @@ LEAST_SECONDS = 0.01  # of work in a task, where there is enough of it
 OVERHEADS = 20  # how many times its overhead a task should last
 TASK_SECONDS = 4.0  # that the evaluations of one task may take where they have a time limit
 GRACE_SECONDS = 2.0  # for a task on its way
-REVIVALS = 20  # pools that may break in one run
+REVIVALS = 20  # pools that may break, one after another, without an answer
 ATTEMPTS = 10  # workers that one task may cost
 
 
@@ -149,7 +149,12 @@ class Workers:
                 self._send_some(answer, todo)
                 outcome = self._take(answer)
             except BrokenExecutor:
-                outcome = self._start_over(answer, todo)
+                yield self._lose(answer, todo)
+                self.pool.revive()
+                continue
+            except ExecutorError:
+                yield self._lose(answer, todo)
+                raise
             yield outcome
 
     def _send_some(self, answer: OpenAnswer, todo: Todo) -> None:
@@ -191,8 +196,9 @@ class Workers:
             del self._running[ticket]
             return None
         except WorkerLost as loss:
+            self._send_again(answer, sent, loss)
             del self._running[ticket]
-            return self._send_again(answer, sent, loss)
+            return Outcome([], recomputed=self._cost(answer, sent))
         del self._running[ticket]
         if found.unknown:
             self._send(answer, sent.tiles, sent.attempt, with_problem=True)
@@ -230,7 +236,7 @@ class Workers:
     def _cost(self, answer: OpenAnswer, sent: Sent) -> int:
         return sum(answer.query.tile_cost(tile) for tile in sent.tiles)
 
-    def _send_again(self, answer: OpenAnswer, sent: Sent, loss: WorkerLost) -> Outcome:
+    def _send_again(self, answer: OpenAnswer, sent: Sent, loss: WorkerLost) -> None:
         self.pool.check()
         if sent.attempt >= ATTEMPTS:
             raise ExecutorError(
@@ -238,15 +244,13 @@ class Workers:
                 "if the objective ends its process, mend it."
             ) from loss
         self._send(answer, sent.tiles, sent.attempt + 1, with_problem=True)
-        return Outcome([], recomputed=self._cost(answer, sent))
 
-    def _start_over(self, answer: OpenAnswer, todo: Todo) -> Outcome:
-        """Everything under way is lost with the pool; a new one does what is not known, what could not be sent included."""
+    def _lose(self, answer: OpenAnswer, todo: Todo) -> Outcome:
+        """Everything under way is lost with the pool: what is not known is still to do, what could not be sent included."""
         lost = list(self._running.values())
         self._running.clear()
         todo.clear()
         todo.extend(answer.missing())
-        self.pool.revive()
         return Outcome([], recomputed=sum(self._cost(answer, sent) for sent in lost))
 
     def cancel(self) -> None:
@@ -325,6 +329,7 @@ class FuturePool:
                 f"A worker could not do its task: {type(error).__name__}: {error}. Workers need the same zofw, and the "
                 "modules that the problem uses."
             ) from error
+        self._broken = 0
         return found, 0
 
     def cancel(self, future: Ticket) -> None:
@@ -339,7 +344,7 @@ class FuturePool:
             raise ExecutorError(
                 "A worker process died and took the pool with it. Continue with a new pool; or give executor= a function "
                 f"that makes a pool, such as lambda: ProcessPoolExecutor({self.workers}), and it is called when one breaks"
-                + (f" ({REVIVALS} have)." if self._make is not None else ".")
+                + (f" ({REVIVALS} have, without an answer from one)." if self._make is not None else ".")
             )
         if self._made is not None:
             self._made.shutdown(wait=False)
