@@ -23,6 +23,8 @@ ROOMS = [
 ]  # fmt: skip
 FORBIDDEN = {"algorithms": {"problems", "sets", "run"}}
 LONGEST = 485  # lines of a source file
+UNTYPED = 228  # lines that say Any
+PROBES = 27  # calls of hasattr and getattr
 
 
 def room(path: Path) -> str:
@@ -80,6 +82,12 @@ def test_no_commented_out_code():
                 r"(def |return\b|import |from \w+ import|for \w+ in |if .*:$|\w+ = \w+\(|\w+\(.*\)$)", body
             ):
                 pytest.fail(f"{path.name}:{token.start[0]} looks like commented-out code: {token.string}")
+
+
+def test_signatures_say_what_they_take():
+    lines = [line for path in FILES for line in path.read_text().splitlines()]
+    assert sum(bool(re.search(r"\bAny\b", line)) for line in lines) <= UNTYPED
+    assert sum(len(re.findall(r"\b(?:has|get)attr\(", line)) for line in lines) <= PROBES
 
 
 def test_rooms_import_only_rooms_below_them():

@@ -6,18 +6,17 @@ import sys
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 __all__ = ["as_kind", "sample_of_kind", "to_numpy"]
 
 
-def is_tensor(value: Any) -> bool:
+def is_tensor(value: object) -> bool:
     """Whether it is a torch tensor; torch is not imported to find out."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def to_numpy(value: Any) -> NDArray[Any]:
+def to_numpy(value: Any) -> np.ndarray:
     """As a NumPy array: fetched from its device, cut from its gradient, sharing memory where that is possible."""
     if is_tensor(value):
         value = value.detach().cpu()
@@ -50,7 +49,7 @@ def sample_of_kind(like: Any) -> Any:
     return made(0)
 
 
-def as_kind(array: NDArray[Any], like: Any) -> Any:
+def as_kind(array: np.ndarray, like: Any) -> Any:
     """The array as one of the kind of ``like``, on its device; real numbers in its precision, whole numbers as they are.
 
     A tensor is always a copy, as torch knows no read-only memory; other kinds share memory where they can.

@@ -42,7 +42,7 @@ def digest(value: object) -> bytes:
         head, body = b"tuple", b"".join(map(digest, value))
     elif is_dataclass(value):
         head = type(value).__name__.encode()
-        body = digest(tuple(getattr(value, f.name) for f in fields(value) if f.compare))
+        body = digest(tuple(vars(value)[f.name] for f in fields(value) if f.compare))
     else:
         head, body = type(value).__name__.encode(), repr(value).encode()
     return hashlib.blake2b(head + b"\0" + body, digest_size=16).digest()

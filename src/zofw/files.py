@@ -43,7 +43,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object], *, kept: Path |
 
 def sync_folder(folder: Path) -> None:
     """Force the names in a folder to the disk, where the system can open one."""
-    if hasattr(os, "O_DIRECTORY"):
+    if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(handle)

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from zofw.algorithms import FrankWolfe, LineSearch
-from zofw.core import Array, FirstOrderTask
-from zofw.sets import as_set, can_project
+from zofw.core import Array, FirstOrderTask, Seed
+from zofw.problems.abilities import Averaged, Differentiable, Shaped
+from zofw.sets import Region, SetLike, as_set, can_project
 
 __all__ = ["Reference", "reference"]
 
@@ -49,8 +50,23 @@ class Reference:
     label: str
 
 
+class Smooth(Averaged, Differentiable, Protocol):
+    """A problem with its mean and the gradient of it."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def dim(self) -> int: ...
+
+
 def reference(
-    problem: Any, set: Any, *, tol: float = 1e-10, starts: int = 16, rng: Any = 0, max_iter: int = 20_000
+    problem: Smooth,
+    set: SetLike,
+    *,
+    tol: float = 1e-10,
+    starts: int = 16,
+    rng: Seed = 0,
+    max_iter: int = 20_000,
 ) -> Reference:
     """The minimum of a problem with a gradient over a set.
 
@@ -81,8 +97,8 @@ def reference(
     >>> best.certified, round(best.value, 9)
     (True, 0.5)
     """
-    for name in ("value", "gradient"):
-        if not callable(getattr(problem, name, None)):
+    for name, kind in (("value", Averaged), ("gradient", Differentiable)):
+        if not isinstance(problem, kind):
             raise ValueError(
                 f"A reference value needs a problem with value(x) and gradient(x); {type(problem).__name__} has no "
                 f"{name}. Compare with the best run instead."
@@ -91,7 +107,7 @@ def reference(
         raise ValueError(
             f"starts and max_iter should be at least 1 and tol positive; got {starts}, {max_iter}, {tol}."
         )
-    region, convex = as_set(set), bool(getattr(problem, "convex", False))
+    region, convex = as_set(set), isinstance(problem, Shaped) and bool(problem.convex)
     solve = _accelerated if can_project(region) else _active_sets
     if convex:
         x = solve(problem, region, region.initial_point(problem.dim), tol, max_iter, True)
@@ -111,12 +127,12 @@ def reference(
     return Reference(values[best], points[best], gap, False, label)
 
 
-def _gap(problem: Any, region: Any, x: Array) -> float:
+def _gap(problem: Smooth, region: Region, x: Array) -> float:
     g = problem.gradient(x)
     return float(g @ x) - float(region.atom(g).dot(g))
 
 
-def _members(region: Any, dim: int, count: int, rng: np.random.Generator) -> list[Array]:
+def _members(region: Region, dim: int, count: int, rng: np.random.Generator) -> list[Array]:
     """Random members: combinations, with Dirichlet weights, of 1, 2, 4, … vertices in random directions."""
     members = []
     for k in range(count):
@@ -125,7 +141,9 @@ def _members(region: Any, dim: int, count: int, rng: np.random.Generator) -> lis
     return members
 
 
-def _active_sets(problem: Any, region: Any, x0: Array, tol: float, max_iter: int, convex: bool) -> Array:
+def _active_sets(
+    problem: Smooth, region: Region, x0: Array, tol: float, max_iter: int, convex: bool
+) -> Array:
     """Frank-Wolfe with an active set, to the point whose own gap is at most tol."""
     method = FrankWolfe("pairwise" if convex else "away", LineSearch(0.1))
     task = FirstOrderTask(region, problem.dim, problem.n, gradient=problem.gradient)
@@ -141,7 +159,7 @@ def _active_sets(problem: Any, region: Any, x0: Array, tol: float, max_iter: int
     return state.x
 
 
-def _accelerated(problem: Any, region: Any, x0: Array, tol: float, max_iter: int, convex: bool) -> Array:
+def _accelerated(problem: Smooth, region: Any, x0: Array, tol: float, max_iter: int, convex: bool) -> Array:
     """Projected gradients: with momentum and restarts for convex f, monotone and plain otherwise.
 
     The step 1/L comes from backtracking on ⟨∇f(z) − ∇f(y), z − y⟩ ≤ L‖z − y‖², which unlike a test on values stays

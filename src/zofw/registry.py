@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 __all__ = ["Registry", "UnknownName"]
 
-C = TypeVar("C", bound=type[Any])
+K = TypeVar("K")
+C = TypeVar("C", bound=type)
 
 
 class UnknownName(KeyError):
@@ -22,7 +23,7 @@ class UnknownName(KeyError):
         return str(self.args[0])
 
 
-class Registry(Mapping[str, type[Any]]):
+class Registry(Mapping[str, type[K]]):
     """Classes of one kind by name, in order of registration.
 
     A name that is not registered here is looked for among the entry points of the group ``zofw.{kind}s`` that installed
@@ -48,7 +49,7 @@ class Registry(Mapping[str, type[Any]]):
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self._classes: dict[str, type[Any]] = {}
+        self._classes: dict[str, type[K]] = {}
 
     def register(self, name: str) -> Callable[[C], C]:
         """Decorate a class to enter it under a name."""
@@ -59,7 +60,7 @@ class Registry(Mapping[str, type[Any]]):
 
         return enter
 
-    def add(self, name: str, cls: type[Any]) -> None:
+    def add(self, name: str, cls: type[K]) -> None:
         """Enter a class under a name that is still free."""
         if name in self._classes:
             raise ValueError(
@@ -76,10 +77,10 @@ class Registry(Mapping[str, type[Any]]):
         found = entry_points(group=f"zofw.{self.kind}s")
         return {point.name: point for point in found if point.name not in self._classes}
 
-    def __getitem__(self, name: str) -> type[Any]:
+    def __getitem__(self, name: str) -> type[K]:
         if name not in self._classes:
             if name in self.others:
-                loaded: type[Any] = self.others[name].load()
+                loaded: type[K] = self.others[name].load()
                 return loaded
             known = [*self._classes, *self.others]
             close = get_close_matches(str(name), known, n=3)

@@ -14,7 +14,7 @@ from art.utils import check_and_transform_label_format as label_format
 from numpy.typing import NDArray
 
 from zofw.arrays import to_numpy
-from zofw.core import Array, Indices, Method, Seed
+from zofw.core import Array, Indices, MethodLike, Seed
 from zofw.problems import BlackBox
 from zofw.run import minimize
 from zofw.run.record.result import Result
@@ -111,7 +111,7 @@ class UniversalPerturbation(EvasionAttack):
         eps: float = 0.1,
         set: SetLike | None = None,
         budget: int = 20_000,
-        method: str | Method = "auto",
+        method: MethodLike = "auto",
         rng: Seed = None,
         targeted: bool = False,
         probabilities: bool = False,
@@ -223,12 +223,12 @@ class UniversalPerturbation(EvasionAttack):
         if not isinstance(self.eps, Real) or not 0 < self.eps < np.inf:
             raise ValueError(f"eps should be a positive finite number; got {self.eps!r}.")
         for name in ("budget", "batch_size"):
-            number = getattr(self, name)
+            number = vars(self)[name]
             if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
                 raise ValueError(f"{name} should be a whole number of at least 1; got {number!r}.")
         for name in ("targeted", "probabilities", "verbose"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} should be True or False; got {getattr(self, name)!r}.")
+            if not isinstance(vars(self)[name], bool):
+                raise ValueError(f"{name} should be True or False; got {vars(self)[name]!r}.")
 
 
 def _number(norm: float | str) -> float | str:

@@ -10,7 +10,7 @@ from optimagic.optimization import algorithm
 from optimagic.optimization.internal_optimization_problem import InternalOptimizationProblem
 from optimagic.typing import AggregationLevel
 
-from zofw.core import Array, Method
+from zofw.core import Array, MethodLike
 from zofw.problems import BlackBox, mean_value
 from zofw.run import minimize
 from zofw.sets import Box, SetLike, as_set, can_clip
@@ -63,7 +63,7 @@ class ZOFrankWolfe(algorithm.Algorithm):
     """
 
     set: SetLike | None = None
-    method: str | Method = "auto"
+    method: MethodLike = "auto"
     stopping_maxfun: int = 10_000
     stopping_maxiter: int = 1_000_000
     convergence_gap_tol: float | None = None

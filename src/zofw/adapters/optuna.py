@@ -10,7 +10,7 @@ from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
 
-from zofw.core import Array, Method
+from zofw.core import Array, MethodLike
 from zofw.desk import AnswerError, Desk, Request
 from zofw.run import Session
 from zofw.sets import SetLike, as_set, can_clip
@@ -68,7 +68,7 @@ class ZOSampler(optuna.samplers.BaseSampler):
         names: Sequence[str],
         *,
         budget: int,
-        method: str | Method = "auto",
+        method: MethodLike = "auto",
         seed: int | None = None,
         independent: optuna.samplers.BaseSampler | None = None,
     ) -> None:

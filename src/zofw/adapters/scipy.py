@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, LinearConstraint, OptimizeWarning
 
-from zofw.core import Array, Method, Seed
+from zofw.core import Array, MethodLike, Seed
 from zofw.problems import BlackBox, mean_value
 from zofw.run import BudgetError, minimize
 from zofw.run.record.result import Result
@@ -25,7 +25,7 @@ PER_COORDINATE = 1000  # evaluations for each coordinate where no limit is given
 def scipy_method(
     set: SetLike | None = None,
     *,
-    method: str | Method = "auto",
+    method: MethodLike = "auto",
     budget: int | None = None,
     rng: Seed = None,
     **settings: Any,
@@ -75,7 +75,7 @@ def _solve(
     args: tuple[object, ...] = (),
     *,
     set: SetLike | None,
-    method: str | Method,
+    method: MethodLike,
     budget: int | None,
     rng: Seed,
     settings: dict[str, Any],

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import multiclass, validation
 from sklearn.utils.metaestimators import available_if
 
-from zofw.core import Array, Matrix, Method
+from zofw.core import Array, Matrix, MethodLike
 from zofw.problems import Correntropy, LeastSquares, Logistic
 from zofw.run import minimize
 from zofw.run.record.result import Result
@@ -36,7 +36,7 @@ class _Linear(BaseEstimator):
     radius: float
     sigma: float
     fit_intercept: bool
-    method: str | Method
+    method: MethodLike
     budget: int | None
     max_iter: int | None
     random_state: int | np.random.RandomState | None
@@ -158,7 +158,7 @@ class ZOClassifier(ClassifierMixin, _Linear):
         radius: float = 10.0,
         sigma: float = 2.0,
         fit_intercept: bool = True,
-        method: str | Method = "auto",
+        method: MethodLike = "auto",
         budget: int | None = None,
         max_iter: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -260,7 +260,7 @@ class ZORegressor(RegressorMixin, _Linear):
         radius: float = 10.0,
         sigma: float = 2.0,
         fit_intercept: bool = True,
-        method: str | Method = "auto",
+        method: MethodLike = "auto",
         budget: int | None = None,
         max_iter: int | None = None,
         random_state: int | np.random.RandomState | None = None,

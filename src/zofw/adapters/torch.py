@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -82,7 +82,7 @@ def minimize_module(
     """
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"minimize_module needs a torch.nn.Module; got {type(module).__name__}.")
-    if not (hasattr(batches, "__len__") and hasattr(batches, "__getitem__")):
+    if not (isinstance(batches, Sized) and hasattr(batches, "__getitem__")):
         raise TypeError(
             f"minimize_module needs batches that can be asked for again by number; got {type(batches).__name__}. "
             "For a DataLoader pass list(loader)."

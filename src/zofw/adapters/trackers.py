@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from zofw.run import Session
 from zofw.run.record.result import Result
@@ -15,6 +15,7 @@ from zofw.run.record.result import Result
 logger = logging.getLogger("zofw")
 
 Metrics = dict[str, float]
+T = TypeVar("T")
 
 
 class Tracker:
@@ -54,7 +55,7 @@ class Tracker:
     True
     """
 
-    def __init__(self, target: Any, *, prefix: str = "", seconds: float = 1.0) -> None:
+    def __init__(self, target: object, *, prefix: str = "", seconds: float = 1.0) -> None:
         self.target, self.prefix, self.seconds = target, prefix, seconds
         self.failures = 0
         self._send = _sender(target)
@@ -107,7 +108,7 @@ class Tracker:
         if finite:
             self._try(self._send, finite, step)
 
-    def _try(self, action: Callable[..., None], *arguments: Any) -> None:
+    def _try(self, action: Callable[..., None], *arguments: object) -> None:
         try:
             action(*arguments)
         except Exception as error:
@@ -121,36 +122,54 @@ class Tracker:
                 )
 
 
-def _sender(target: Any) -> Callable[[Metrics, int], None]:
+def _method(target: object, ways: Mapping[str, T]) -> tuple[Callable[..., object], T] | None:
+    """The first of the named methods that the target has, and how to use it."""
+    found = (name for name in ways if hasattr(target, name))
+    return next(((getattr(target, name), ways[name]) for name in found), None)
+
+
+def _sender(target: object) -> Callable[[Metrics, int], None]:
     """How the target takes numbers."""
-    if hasattr(target, "log_metrics"):
-        return lambda numbers, step: target.log_metrics(numbers, step=step)
-    if hasattr(target, "log_metric"):
-        return partial(_one_by_one, lambda name, number, step: target.log_metric(name, number, step=step))
-    if hasattr(target, "add_scalar"):
-        return partial(_one_by_one, target.add_scalar)
-    raise TypeError(
-        "A tracker needs a target with log_metrics, log_metric or add_scalar, such as the module mlflow or a TensorBoard "
-        f"SummaryWriter; {type(target).__name__} has none of them."
-    )
+    found = _method(target, SENDERS)
+    if found is None:
+        raise TypeError(
+            "A tracker needs a target with log_metrics, log_metric or add_scalar, such as the module mlflow or a TensorBoard "
+            f"SummaryWriter; {type(target).__name__} has none of them."
+        )
+    log, send = found
+    return partial(send, log)
 
 
-def _one_by_one(log: Callable[[str, float, int], Any], numbers: Metrics, step: int) -> None:
+def _together(log: Callable[..., object], numbers: Metrics, step: int) -> None:
+    log(numbers, step=step)
+
+
+def _by_name(log: Callable[..., object], numbers: Metrics, step: int) -> None:
+    for name, number in numbers.items():
+        log(name, number, step=step)
+
+
+def _by_place(log: Callable[..., object], numbers: Metrics, step: int) -> None:
     for name, number in numbers.items():
         log(name, number, step)
 
 
-def _describe(target: Any, prefix: str, settings: Mapping[str, str]) -> None:
+SENDERS = {"log_metrics": _together, "log_metric": _by_name, "add_scalar": _by_place}
+DESCRIBERS = {"log_params": True, "log_param": False, "add_text": False}  # whether all settings at once
+
+
+def _describe(target: object, prefix: str, settings: Mapping[str, str]) -> None:
     """The settings, to a target that keeps such things."""
     named = {prefix + name: text for name, text in settings.items()}
-    if hasattr(target, "log_params"):
-        target.log_params(named)
-    elif hasattr(target, "log_param"):
-        for name, text in named.items():
-            target.log_param(name, text)
-    elif hasattr(target, "add_text"):
-        for name, text in named.items():
-            target.add_text(name, text)
+    found = _method(target, DESCRIBERS)
+    if found is None:
+        return
+    log, at_once = found
+    if at_once:
+        log(named)
+        return
+    for name, text in named.items():
+        log(name, text)
 
 
 def _settings(session: Session) -> dict[str, str]:

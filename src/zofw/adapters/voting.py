@@ -11,7 +11,7 @@ from sklearn import base, metrics, model_selection
 from sklearn import utils as utilities
 from sklearn.utils import multiclass, validation
 
-from zofw.core import Array, Matrix, Method
+from zofw.core import Array, Matrix, MethodLike
 from zofw.problems import BlackBox
 from zofw.run import minimize
 from zofw.sets import SetLike, as_set, can_clip
@@ -32,7 +32,7 @@ class _Voting(base.BaseEstimator):
         cv: int | model_selection.BaseCrossValidator = 5,
         set: SetLike = "simplex",
         budget: int = 500,
-        method: str | Method = "auto",
+        method: MethodLike = "auto",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimators = estimators

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from zofw.algorithms import settings
 from zofw.algorithms.auto import choose
 from zofw.algorithms.catalogue import *
@@ -11,15 +9,15 @@ from zofw.algorithms.frank_wolfe import LineSearch as LineSearch
 from zofw.algorithms.frank_wolfe import OpenLoop as OpenLoop
 from zofw.algorithms.frank_wolfe import ShortStep as ShortStep
 from zofw.algorithms.registry import methods as methods
-from zofw.core import FirstOrder, Task
+from zofw.core import Algorithm, Checking, FirstOrder, MethodLike, Resolving, Task
 
 
-def is_first_order(method: Any) -> bool:
+def is_first_order(method: MethodLike) -> bool:
     """Whether a name or a settings object is that of a reference method, whose task has the gradient."""
     return isinstance(methods[method] if isinstance(method, str) and method != "auto" else method, FirstOrder)
 
 
-def as_algorithm(method: Any, task: Task) -> tuple[Any, dict[str, str]]:
+def as_algorithm(method: MethodLike, task: Task) -> tuple[Algorithm, dict[str, str]]:
     """A name or a settings object as resolved, checked settings, with the reasons of what was derived."""
     reasons = {}
     if isinstance(method, str) and method == "auto":
@@ -30,14 +28,14 @@ def as_algorithm(method: Any, task: Task) -> tuple[Any, dict[str, str]]:
         raise TypeError(
             f"method should be settings such as {method.__name__}(), and the class itself was given."
         )
-    if not all(callable(getattr(method, name, None)) for name in ("init", "step")):
+    if not isinstance(method, Algorithm):
         raise TypeError(
-            f"method should be a registered name or a settings object with init and step; got {method!r}."
+            f"method should be a registered name or a settings object with a name, init and step; got {method!r}."
         )
     method = settings.spelled_out(method)
-    if hasattr(method, "resolve"):
+    if isinstance(method, Resolving):
         method, derived = method.resolve(task)
         reasons |= derived
-    if hasattr(method, "check"):
+    if isinstance(method, Checking):
         method.check(task)
     return method, reasons

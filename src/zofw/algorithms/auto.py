@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from zofw.algorithms.explore_correct import ExploreCorrect
 from zofw.algorithms.interpolation import Interpolation
-from zofw.core import Task
+from zofw.core import Algorithm, Task
 
 MOST_DIMENSIONS = 100  # beyond, a quadratic model costs more time than a query is worth
 
 
-def choose(task: Task) -> tuple[Any, str]:
+def choose(task: Task) -> tuple[Algorithm, str]:
     """A method for the task and the reason for it."""
     if task.n == 1 and task.dim <= MOST_DIMENSIONS and task.remaining >= 2 * (task.dim + 1):
         return Interpolation(), (

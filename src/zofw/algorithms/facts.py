@@ -11,7 +11,6 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 QUESTIONS = {
     "default": "A first run, or nothing to be tuned?",
@@ -26,7 +25,7 @@ QUESTIONS = {
 }
 """The chart of the page "Choose a method", from top to bottom; a method names those that lead to it."""
 
-OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -35,7 +34,7 @@ OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Pow: operator.pow,
     ast.Eq: operator.eq,
 }
-FUNCTIONS: dict[str, Callable[..., Any]] = {"ceil": math.ceil, "sqrt": math.sqrt, "min": min, "max": max}
+FUNCTIONS: dict[str, Callable[..., float]] = {"ceil": math.ceil, "sqrt": math.sqrt, "min": min, "max": max}
 
 
 @dataclass(frozen=True)
@@ -102,12 +101,12 @@ class Facts:
     caution: str = ""
     units: Mapping[str, int] = field(default_factory=dict)
 
-    def names(self, settings: Any, n: int, d: int) -> dict[str, Any]:
+    def names(self, settings: object, n: int, d: int) -> dict[str, float]:
         """The letters of the formulas, read off resolved settings."""
-        return {letter: getattr(settings, name) for letter, name in self.letters.items()} | {"n": n, "d": d}
+        return {letter: vars(settings)[name] for letter, name in self.letters.items()} | {"n": n, "d": d}
 
 
-def evaluate(formula: str | float, names: Mapping[str, Any]) -> Any:
+def evaluate(formula: str | float, names: Mapping[str, float]) -> float:
     """The value of a formula; nothing but arithmetic is understood.
 
     >>> evaluate("2*n*b if refresh else 4*S*b", {"n": 10, "b": 2, "S": 3, "refresh": False})
@@ -116,9 +115,9 @@ def evaluate(formula: str | float, names: Mapping[str, Any]) -> Any:
     return _value(ast.parse(str(formula), mode="eval").body, names)
 
 
-def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
+def _value(node: ast.expr, names: Mapping[str, float]) -> float:
     match node:
-        case ast.Constant(value=value):
+        case ast.Constant(value=int() | float() as value):
             return value
         case ast.Name(id="inf"):
             return math.inf

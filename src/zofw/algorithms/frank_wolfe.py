@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ REFORM = 50  # iterations between two formations of x from its atoms
 Gradient = Callable[[Array], Array]
 
 
+@runtime_checkable
 class StepRule(Protocol):
     """How far to go from x along d, at most ``most``; ``slope`` is ⟨∇f(x), d⟩ < 0."""
 
@@ -147,7 +148,7 @@ class FrankWolfe:
 
     def check(self, task: FirstOrderTask) -> None:
         settings.choice("variant", self.variant, ("vanilla", "away", "pairwise"))
-        if not hasattr(self.step_rule, "check"):
+        if not isinstance(self.step_rule, StepRule):
             raise ValueError(
                 f"step_rule should be OpenLoop(), ShortStep(L) or LineSearch(); got {self.step_rule!r}."
             )

@@ -22,25 +22,25 @@ TRIED = (
 )  # iterations at which a schedule is looked at beforehand
 
 
-def whole(name: str, value: Any, least: int = 1) -> None:
+def whole(name: str, value: object, least: int = 1) -> None:
     """A whole number of at least ``least``."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} should be a whole number of at least {least}; got {value!r}.")
 
 
-def fraction(name: str, value: Any) -> None:
+def fraction(name: str, value: object) -> None:
     """A number in (0, 1]."""
     if not isinstance(value, (int, float, np.number)) or not 0.0 < value <= 1.0:
         raise ValueError(f"{name} should lie in (0, 1]; got {value!r}.")
 
 
-def positive(name: str, value: Any) -> None:
+def positive(name: str, value: object) -> None:
     """A finite number above 0."""
     if not isinstance(value, (int, float, np.number)) or not 0.0 < value < float("inf"):
         raise ValueError(f"{name} should be a positive number; got {value!r}.")
 
 
-def constants(**values: Any) -> None:
+def constants(**values: object) -> None:
     """The constants of a paper's schedules, all positive numbers."""
     for name, value in values.items():
         positive(name, value)
@@ -64,8 +64,8 @@ def radii(schedule: Schedule) -> None:
 
 def spelled_out(method: A) -> A:
     """Names of laws and stencils ("rademacher", "forward") replaced by what they name; anything else is refused."""
-    changes: dict[str, Any] = {}
-    law, stencil = getattr(method, "law", None), getattr(method, "stencil", None)
+    changes: dict[str, object] = {}
+    law, stencil = vars(method).get("law"), vars(method).get("stencil")
     if isinstance(law, str):
         changes["law"] = laws[law]()
     elif isinstance(law, type):
@@ -79,15 +79,15 @@ def spelled_out(method: A) -> A:
     return dataclasses.replace(settings, **changes) if changes else method
 
 
-def fill(algorithm: A, **derived: tuple[Any, str]) -> tuple[A, dict[str, str]]:
+def fill(algorithm: A, **derived: tuple[object, str]) -> tuple[A, dict[str, str]]:
     """Replace settings left at None by (value, reason); returns the settings and the reasons that were used."""
-    chosen = {name: pair for name, pair in derived.items() if getattr(algorithm, name) is None}
+    chosen = {name: pair for name, pair in derived.items() if vars(algorithm)[name] is None}
     settings: Any = algorithm
     filled: A = dataclasses.replace(settings, **{name: value for name, (value, _) in chosen.items()})
     return filled, {name: f"{value!r}: {reason}" for name, (value, reason) in chosen.items()}
 
 
-def choice(name: str, value: Any, options: tuple[Any, ...]) -> None:
+def choice(name: str, value: object, options: tuple[object, ...]) -> None:
     """One of the options."""
     if value not in options:
         raise ValueError(f"{name} should be one of {', '.join(map(str, options))}; got {value!r}.")

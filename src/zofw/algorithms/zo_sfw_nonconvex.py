@@ -16,7 +16,7 @@ Algorithm 3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,11 +78,11 @@ class ZOSFWNonconvex:
     @classmethod
     def _with(cls, averaged: ZOSFW) -> ZOSFWNonconvex:
         """The settings of Algorithm 2, field for field."""
-        return cls(*(getattr(averaged, field.name) for field in fields(averaged)))
+        return cls(**vars(averaged))
 
     def _algorithm_2(self) -> ZOSFW:
         """Algorithm 2 with these settings, field for field."""
-        return ZOSFW(*(getattr(self, field.name) for field in fields(self)))
+        return ZOSFW(**vars(self))
 
     def resolve(self, task: Task) -> tuple[ZOSFWNonconvex, dict[str, str]]:
         averaged, reasons = self._algorithm_2().resolve(task)

@@ -7,7 +7,7 @@ Dictionary used everywhere: x iterate, s vertex, g gradient estimate, U directio
 rho averaging, p refresh probability, n components, d dimension, b directions, S batch, t iteration.
 """
 
-from zofw.core.protocols import Algorithm, FirstOrder, Method, Problem, Step
+from zofw.core.protocols import Algorithm, Checking, FirstOrder, MethodLike, Problem, Resolving, Step
 from zofw.core.query import (
     WORST,
     Answer,
@@ -49,6 +49,7 @@ __all__ = [
     "Answer",
     "Array",
     "Batch",
+    "Checking",
     "Clips",
     "ConvexSet",
     "Directions",
@@ -60,7 +61,7 @@ __all__ = [
     "Info",
     "Law",
     "Matrix",
-    "Method",
+    "MethodLike",
     "Operator",
     "OutOfBudget",
     "Pattern",
@@ -68,6 +69,7 @@ __all__ = [
     "Projecting",
     "Purpose",
     "Query",
+    "Resolving",
     "Seed",
     "State",
     "Stencil",

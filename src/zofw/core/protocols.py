@@ -13,12 +13,13 @@ from zofw.core.task import FirstOrderTask, Info, Task
 Step: TypeAlias = Generator[Query, Answer, tuple[Any, Info]]
 
 
+@runtime_checkable
 class Algorithm(Protocol):
     """A frozen dataclass of settings, with one step of the method as a generator of queries.
 
     ``step`` must be a pure function of (task, state, rng) and the answers: the session replays it to resume a run.
-    ``resolve`` replaces settings left at None by values derived from the task; ``check`` refuses bad settings with a
-    sentence before the first query. A first-order reference method is a :class:`FirstOrder` one instead.
+    It may be a :class:`Resolving` and a :class:`Checking` one as well. A first-order reference method is a
+    :class:`FirstOrder` one instead.
     """
 
     name: ClassVar[str]
@@ -38,7 +39,21 @@ class FirstOrder(Protocol):
     def step(self, task: FirstOrderTask, state: Any, rng: np.random.Generator) -> Step: ...
 
 
-Method: TypeAlias = Algorithm | FirstOrder
+@runtime_checkable
+class Resolving(Protocol):
+    """A method that derives the settings left at None from its task, with the reason for each."""
+
+    def resolve(self, task: Task) -> tuple[Algorithm, dict[str, str]]: ...
+
+
+@runtime_checkable
+class Checking(Protocol):
+    """A method that refuses bad settings with a sentence before the first query."""
+
+    def check(self, task: Task) -> None: ...
+
+
+MethodLike: TypeAlias = str | Algorithm | FirstOrder  # a registered name, or settings
 
 
 @runtime_checkable

@@ -16,13 +16,14 @@ import numpy as np
 from zofw.core import Array, Indices
 from zofw.desk.files import load
 from zofw.desk.folder import NAME, DeskFolder, Look, settled, stamp
-from zofw.desk.reply import AnswerError, Reply
+from zofw.desk.reply import AnswerError, Reply, Told
 from zofw.desk.request import Request
 from zofw.desk.round import Round, check_counts
 from zofw.run import Session
 from zofw.run.files.documents import FileError
 from zofw.run.files.journal import Kind
 from zofw.run.record.run import FAILED
+from zofw.sets import SetLike
 
 if TYPE_CHECKING:
     from zofw.run.record.result import Result
@@ -94,7 +95,7 @@ class Desk:
     def open(
         cls,
         folder: str | os.PathLike[str],
-        set: Any = None,
+        set: SetLike | None = None,
         *,
         size: int | None = None,
         merge: bool | None = None,
@@ -183,7 +184,7 @@ class Desk:
 
     # ------------------------------------------------------------------ being told
 
-    def tell(self, id: str, values: Any) -> int:
+    def tell(self, id: str, values: Told) -> int:
         """Values of a request: one for each evaluation with None for those to come, or by place, or a single number.
 
         Returns how many were news. An answer that cannot be taken raises :class:`AnswerError`, and nothing of it counts.
@@ -198,7 +199,7 @@ class Desk:
         """
         self.take({"id": id, "failed": reason, "paid": paid})
 
-    def take(self, answer: Mapping[str, Any]) -> int:
+    def take(self, answer: Mapping[str, object]) -> int:
         """An answer as a document: ``id``; ``values`` as in :meth:`tell`, ``failed`` and ``paid`` as in :meth:`fail`."""
         news = self._take(Reply.of(answer))
         self._publish()

@@ -6,7 +6,7 @@ import json
 import os
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 from zofw.files import read_arrays, sync_folder
 from zofw.run.files.documents import FileError, StorageError
@@ -34,7 +34,7 @@ def put(path: Path, text: bytes, *, durable: bool = False) -> None:
         ) from error
 
 
-def load(path: Path, most: int = LONGEST) -> dict[str, Any]:
+def load(path: Path, most: int = LONGEST) -> dict[str, object]:
     """The fields of a JSON object, or of an npz file as plain values; anything else is a ``FileError``.
 
     A link, which may lead anywhere, and a file of more than ``most`` bytes are refused before they are read.
@@ -47,7 +47,7 @@ def load(path: Path, most: int = LONGEST) -> dict[str, Any]:
     return _arrays(text) if path.suffix == ".npz" else parse(text)
 
 
-def parse(text: bytes | str) -> dict[str, Any]:
+def parse(text: bytes | str) -> dict[str, object]:
     """The fields of a JSON object; NaN, infinities and a field given twice are refused."""
     try:
         string = text.decode("utf-8-sig") if isinstance(text, bytes) else text
@@ -61,7 +61,7 @@ def parse(text: bytes | str) -> dict[str, Any]:
     return fields
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
@@ -69,11 +69,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _refuse(constant: str) -> Any:
+def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a finite number")
 
 
-def _arrays(text: bytes) -> dict[str, Any]:
+def _arrays(text: bytes) -> dict[str, object]:
     try:
         arrays = read_arrays(text, stored=True)
     except Exception as error:  # the readers of zip and npy have a dozen kinds between them

@@ -29,6 +29,7 @@ from zofw.desk.request import Request
 from zofw.run import RunFiles, Session
 from zofw.run.files.documents import FileError, StorageError
 from zofw.run.session.iteration import entropy_of
+from zofw.sets import SetLike
 
 logger = logging.getLogger("zofw")
 
@@ -84,7 +85,7 @@ class DeskFolder:
         self.files = RunFiles(self.path / "run.npz")
         self.held = True
         self._published: dict[str, tuple[int, ...]] | None = None  # file → its stamp; None: not known
-        self._reported: Any = None
+        self._reported: object = None
         self._when = 0.0
         self._overlooked: set[str] = set()
 
@@ -93,13 +94,13 @@ class DeskFolder:
         """Whether it holds a run."""
         return self.files.exists
 
-    def begin(self, session: Session, made: dict[str, Any]) -> None:
+    def begin(self, session: Session, made: dict[str, object]) -> None:
         """Write down how requests are made, and then the run."""
         head = {"zofw": "desk", "version": VERSION}
         put(self.path / "desk.json", json.dumps(head | made).encode(), durable=True)
         session.write_to(self.files)
 
-    def resume(self, set: Any, settings: Mapping[str, Any]) -> Session:
+    def resume(self, set: SetLike | None, settings: Mapping[str, Any]) -> Session:
         """The run that is here, if it is the one that was asked for."""
         if unknown := settings.keys() - inspect.signature(Session).parameters.keys() - {"known"}:
             raise TypeError(f"A run has no setting {min(unknown)!r}; see zofw.Session for those there are.")
@@ -175,7 +176,7 @@ class DeskFolder:
                 return Request.unpack(fields), Reply.of(fields).values
         return None
 
-    def report(self, key: Any, status: Callable[[], dict[str, Any]]) -> None:
+    def report(self, key: object, status: Callable[[], dict[str, object]]) -> None:
         """Say where the run stands, if ``key`` has changed or the last word is a second old."""
         if key != self._reported or abs(time.monotonic() - self._when) >= REPORT_SECONDS:
             put(self.path / "status.json", (json.dumps(status(), indent=1) + "\n").encode())
@@ -251,7 +252,7 @@ def stamp(path: Path) -> tuple[int, ...]:
 
 def _edited(path: Path) -> bool:
     """Whether there is more in a file than what was asked."""
-    fields: dict[str, Any] = {}
+    fields: dict[str, object] = {}
     try:
         fields = load(path)
         return not Reply.of(fields).empty

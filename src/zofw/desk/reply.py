@@ -7,16 +7,19 @@ import math
 import numbers
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
+from zofw.core import Array, Indices
 from zofw.desk.files import put
 from zofw.desk.request import Request
 from zofw.differences import LARGEST
+
+Told: TypeAlias = float | Sequence[float | None] | Array | Mapping[int, float]
 
 
 class AnswerError(ValueError):
@@ -52,10 +55,10 @@ class Reply:
     failed: dict[int | None, str]
     paid: bool
     length: int | None
-    fields: Mapping[str, Any]
+    fields: Mapping[str, object]
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> Reply:
+    def of(cls, fields: Mapping[str, object]) -> Reply:
         """From a document: ``id``, and ``values`` or ``failed`` or both."""
         id = fields.get("id")
         if not isinstance(id, str):
@@ -93,9 +96,11 @@ class Reply:
                     f"Request {self.id} has evaluations 0 to {len(request) - 1}; the answer speaks of {place}.",
                     self.id,
                 )
-        for name in ("run", "checksum", "points", "point", "component"):
+        asked: dict[str, str | Array | Indices] = {"run": request.run, "checksum": request.checksum}
+        asked |= {"points": request.points, "point": request.point, "component": request.component}
+        for name, own in asked.items():
             told = self.fields.get(name)
-            if told is not None and not _same(told, getattr(request, name)):
+            if told is not None and not _same(told, own):
                 raise AnswerError(
                     f"The answer to request {self.id} comes with another {name!r} than was asked: it belongs to another "
                     "request, or the request was changed. Evaluate what is asked, or leave the field out.",
@@ -106,7 +111,7 @@ class Reply:
 def write_answer(
     folder: str | os.PathLike[str],
     request: Request,
-    values: Any = None,
+    values: Told | None = None,
     *,
     failed: str | Mapping[int, str] | None = None,
     paid: bool = True,
@@ -126,7 +131,7 @@ def write_answer(
     paid
         Whether what failed has cost something all the same.
     """
-    fields: dict[str, Any] = {"id": request.id, "checksum": request.checksum}
+    fields: dict[str, object] = {"id": request.id, "checksum": request.checksum}
     if values is not None:
         known, length = _values(values, None)
         fields["values"] = {str(place): value for place, value in known.items()}
@@ -143,7 +148,7 @@ def write_answer(
     return path
 
 
-def _values(told: Any, index: Any) -> tuple[dict[int, float], int | None]:
+def _values(told: object, index: object) -> tuple[dict[int, float], int | None]:
     """Values by place, and the number of places where the answer has a list of all."""
     if told is None:
         return {}, None
@@ -162,7 +167,7 @@ def _values(told: Any, index: Any) -> tuple[dict[int, float], int | None]:
     return {j: _number(value) for j, value in zip(places, listed, strict=True)}, None
 
 
-def _failed(told: Any) -> dict[int | None, str]:
+def _failed(told: object) -> dict[int | None, str]:
     if told is None:
         return {}
     if isinstance(told, Mapping):
@@ -172,7 +177,7 @@ def _failed(told: Any) -> dict[int | None, str]:
     raise ValueError(f'"failed" should be a reason, or reasons by place; it is {told!r}')
 
 
-def _place(key: Any) -> int:
+def _place(key: object) -> int:
     if isinstance(key, str) and key.isdecimal() and key.isascii() and len(key) < 20:
         return int(key)
     if isinstance(key, numbers.Integral) and not isinstance(key, bool):
@@ -180,7 +185,7 @@ def _place(key: Any) -> int:
     raise ValueError(f"a place should be a whole number; it is {key!r}")
 
 
-def _number(value: Any) -> float:
+def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise ValueError(f"a value should be a number; it is {value!r:.60}")
     try:
@@ -195,7 +200,7 @@ def _number(value: Any) -> float:
     return number
 
 
-def _same(told: Any, asked: Any) -> bool:
+def _same(told: object, asked: str | Array | Indices) -> bool:
     if isinstance(asked, str):
         return bool(told == asked)
     try:

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -74,7 +73,7 @@ class Request:
             digest.update(array.tobytes())
         return digest.hexdigest()
 
-    def document(self, values: Sequence[float | None] | None = None) -> dict[str, Any]:
+    def document(self, values: Sequence[float | None] | None = None) -> dict[str, object]:
         """The request in plain values, with the given answers or room for them."""
         return {
             "zofw": "request",
@@ -108,7 +107,7 @@ class Request:
         return ".npz", stream.getvalue()
 
     @classmethod
-    def unpack(cls, fields: Mapping[str, Any]) -> Request:
+    def unpack(cls, fields: Mapping[str, object]) -> Request:
         """From what :meth:`document` gave; a request that was changed on the way is refused."""
         try:
             if fields["version"] != VERSION:
@@ -134,7 +133,7 @@ def read_request(path: str | os.PathLike[str]) -> Request:
         raise FileError(f"{path}: {error}") from error
 
 
-def _rows(value: Any) -> str:
+def _rows(value: object) -> str:
     """JSON with a point a line."""
     if isinstance(value, list) and value and isinstance(value[0], list):
         return "[\n    " + ",\n    ".join(json.dumps(row) for row in value) + "\n  ]"

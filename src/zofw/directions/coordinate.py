@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from zofw.core import Array, Indices, Operator
+from zofw.core import Array, Indices, Matrix, Operator
 from zofw.directions.implicit import at_least_one, new_key
 from zofw.directions.registry import laws
 from zofw.extras import lazy
 
-sp: Any = lazy("scipy.sparse")
+sp = lazy("scipy.sparse")
 
 
 def random_subset(key: int, dim: int, count: int) -> Indices:
@@ -53,7 +52,7 @@ class Coordinates(Operator):
     def project(self, g: Array) -> Array:
         return np.asarray(g, dtype=float)[self.index]
 
-    def product(self, Z: Any) -> Array:
+    def product(self, Z: Matrix) -> Array:
         return np.asarray(
             sp.csc_array(Z)[:, self.index].todense() if sp.issparse(Z) else np.asarray(Z)[:, self.index]
         )

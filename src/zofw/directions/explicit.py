@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from zofw.core import Array, Indices, Operator
+from zofw.core import Array, Indices, Matrix, Operator
 from zofw.extras import lazy
 
-sp: Any = lazy("scipy.sparse")
+sp = lazy("scipy.sparse")
 
 
 @dataclass(frozen=True, eq=False)
 class Explicit(Operator):
     """A given d×b matrix, dense or sparse."""
 
-    matrix: Any
+    matrix: Matrix
 
     def __post_init__(self) -> None:
         matrix = (
@@ -49,9 +48,9 @@ class Explicit(Operator):
     def project(self, g: Array) -> Array:
         return np.asarray(self.matrix.T @ g)
 
-    def product(self, Z: Any) -> Array:
+    def product(self, Z: Matrix) -> Array:
         return _dense(Z @ self.matrix)
 
 
-def _dense(matrix: Any) -> Array:
-    return np.array(matrix.todense() if sp.issparse(matrix) else matrix, dtype=float)
+def _dense(matrix: Matrix) -> Array:
+    return np.array(matrix if isinstance(matrix, np.ndarray) else matrix.todense(), dtype=float)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
 from zofw import kernels
-from zofw.core import Array, Indices, Operator, blocks
+from zofw.core import Array, Directions, Indices, Matrix, Operator, blocks
 from zofw.extras import lazy
 from zofw.kernels.plain import TILE_ENTRIES, Entries, Numbers
 from zofw.kernels.rows import Rows
 
-sp: Any = lazy("scipy.sparse")
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+sp = lazy("scipy.sparse")
 
 
 def new_key(rng: np.random.Generator) -> int:
@@ -115,7 +118,7 @@ class Implicit(Operator):
             return np.zeros(self.count)
         return self._scaled(self.numbers(self.dim).project(self.key, g, self.count), 0, self.count)
 
-    def product(self, Z: Any) -> Array:
+    def product(self, Z: Matrix | Rows) -> Array:
         if isinstance(Z, np.ndarray):
             return dense_product(self, Z)
         rows = Z if isinstance(Z, Rows) else Rows.of(as_csr(Z))
@@ -128,7 +131,14 @@ class Implicit(Operator):
         return entries * self._factors[left:right]
 
 
-def as_csr(Z: Any) -> sp.csr_array:
+class InBlocks(Directions, Protocol):
+    """Directions any block of which can be made."""
+
+    def block(self, rows: Indices, left: int, right: int) -> Array:
+        """U[rows, left:right]."""
+
+
+def as_csr(Z: Matrix) -> csr_array:
     """Z by rows, in double precision and contiguous; untouched where it is that already."""
     rows = Z if isinstance(Z, sp.csr_array) and Z.dtype == np.float64 else sp.csr_array(Z, dtype=float)
     parts = (rows.data, rows.indices, rows.indptr)
@@ -137,7 +147,7 @@ def as_csr(Z: Any) -> sp.csr_array:
     return sp.csr_array(tuple(map(np.ascontiguousarray, parts)), shape=rows.shape)
 
 
-def touched_product(directions: Any, Z: Any) -> Array:
+def touched_product(directions: InBlocks, Z: Matrix | Rows) -> Array:
     """Z U from rows of U: all of them in tiles for a dense Z, those of the non-zero columns of a sparse one."""
     if isinstance(Z, np.ndarray):
         return dense_product(directions, Z)
@@ -145,7 +155,7 @@ def touched_product(directions: Any, Z: Any) -> Array:
     return entries.product(0, Z if isinstance(Z, Rows) else Rows.of(as_csr(Z)), directions.count)
 
 
-def dense_product(directions: Any, Z: Array) -> Array:
+def dense_product(directions: Directions, Z: Array) -> Array:
     """Z U for a dense Z by the BLAS, tile after tile of rows of U."""
     Z = np.atleast_2d(np.asarray(Z, dtype=float))
     out = np.zeros((Z.shape[0], directions.count))

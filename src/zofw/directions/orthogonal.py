@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from zofw.core import Array, Indices, Operator
+from zofw.core import Array, Indices, Matrix, Operator
 from zofw.directions.coordinate import OrthonormalColumns, random_subset
 from zofw.directions.implicit import new_key, touched_product
 from zofw.directions.registry import laws
@@ -70,7 +69,7 @@ class CosineBlock(Operator):
 
         return np.asarray(scipy.fft.dct(self.signs * g, norm="ortho")[self.index])
 
-    def product(self, Z: Any) -> Array:
+    def product(self, Z: Matrix) -> Array:
         return touched_product(self, Z)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from zofw.core import Law
 from zofw.registry import Registry
 
-laws = Registry("law of directions")
+laws: Registry[Law] = Registry("law of directions")

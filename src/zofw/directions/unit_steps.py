@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from zofw.core import Array, Indices, Operator
+from zofw.core import Array, Indices, Matrix, Operator
 from zofw.extras import lazy
 
-sp: Any = lazy("scipy.sparse")
+sp = lazy("scipy.sparse")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +38,6 @@ class UnitSteps(Operator):
     def project(self, g: Array) -> Array:
         return np.asarray(self.sign * np.asarray(g, dtype=float)[self.index])
 
-    def product(self, Z: Any) -> Array:
+    def product(self, Z: Matrix) -> Array:
         columns = sp.csc_array(Z)[:, self.index].todense() if sp.issparse(Z) else np.asarray(Z)[:, self.index]
         return np.asarray(columns * self.sign)

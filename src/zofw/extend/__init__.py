@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from zofw.core import MethodLike
 from zofw.extend import bookkeeping, mathematics
 from zofw.extend.law import check_law
 from zofw.extend.problem import check_problem
@@ -12,7 +11,7 @@ from zofw.sets.check import Report, examine
 METHOD_LAWS = (*mathematics.LAWS, *bookkeeping.LAWS)
 
 
-def check_method(method: Any) -> Report:
+def check_method(method: MethodLike) -> Report:
     """Run the laws of a method on any method, and explain each that is broken.
 
     Parameters

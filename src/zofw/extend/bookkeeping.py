@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from zofw.algorithms.facts import evaluate as value_of
+from zofw.core import ConvexSet, Problem, State
 from zofw.extend.mathematics import Subject
 from zofw.extend.play import smooth_sum
 from zofw.problems import evaluate, mean_value
@@ -36,14 +37,14 @@ def gradient(x: np.ndarray) -> np.ndarray:
     return np.array([(objective(x + e) - objective(x - e)) / 2 for e in np.eye(len(x))])
 
 
-def session(on: Subject, region: Any = REGION, **limits: Any) -> Session:
+def session(on: Subject, region: ConvexSet = REGION, **limits: Any) -> Session:
     settings = {"budget": BUDGET, "max_iter": ITERATIONS} | limits
     return Session(
         region, dim=DIM, n=N, method=on.settings, rng=5, objective=objective, gradient=gradient, **settings
     )
 
 
-def finish(run: Session, problem: Any = PROBLEM) -> Result:
+def finish(run: Session, problem: Problem = PROBLEM) -> Result:
     while (query := run.ask()) is not None:
         run.tell(query, evaluate(problem, query))
     return run.result()
@@ -52,7 +53,7 @@ def finish(run: Session, problem: Any = PROBLEM) -> Result:
 def stays_inside_and_is_counted(on: Subject) -> Iterator[str]:
     """every iterate is a member, t grows by one, and every query is counted within the budget"""
     for region in (REGION, L2Ball(1.5), Simplex(), NuclearBall(2.0, (3, 3))):
-        seen: list[Any] = []
+        seen: list[State] = []
         run = session(on, region)
         run.observers.append(partial(_note, seen))
         paid = 0
@@ -70,7 +71,7 @@ def stays_inside_and_is_counted(on: Subject) -> Iterator[str]:
             yield f"the objective at the end is {run.result().fun} on {region!r}."
 
 
-def _note(seen: list[Any], run: Session) -> None:
+def _note(seen: list[State], run: Session) -> None:
     seen.append(run.state)
 
 
@@ -107,7 +108,7 @@ def is_pure(on: Subject) -> Iterator[str]:
         yield "two runs with one seed end at different points; draw from the rng that step is given."
 
 
-def _frozen(state: Any) -> str:
+def _frozen(state: State) -> str:
     """Everything that is in a state, down to the last bit of its arrays."""
     with np.printoptions(threshold=2**31, floatmode="unique", precision=17):
         return repr(state)
@@ -116,8 +117,8 @@ def _frozen(state: Any) -> str:
 def settings_are_a_value(on: Subject) -> Iterator[str]:
     """settings are a frozen dataclass that can be compared, copied and printed, under the name it is registered by"""
     run = session(on)
-    settings = run.algorithm
-    if not dataclasses.is_dataclass(settings) or dataclasses.replace(settings) != settings:  # type: ignore[type-var]
+    settings: Any = run.algorithm
+    if not dataclasses.is_dataclass(type(settings)) or dataclasses.replace(settings) != settings:
         yield f"{settings!r} and its copy differ, or it is no dataclass."
     if not repr(settings).startswith(type(settings).__name__):
         yield f"{settings!r} should print as {type(settings).__name__}(…)."
@@ -161,9 +162,9 @@ def refuses_sets_it_cannot_use(on: Subject) -> Iterator[str]:
 
 def is_documented(on: Subject) -> Iterator[str]:
     """the module's docstring is the pseudo-code with References, and the class has one"""
-    module = inspect.getmodule(type(on.settings))
-    if "References" not in (getattr(module, "__doc__", None) or "") or not type(on.settings).__doc__:
-        yield f"the docstring of {getattr(module, '__name__', 'the module')} should be the paper's box and its References."
+    kind = type(on.settings)
+    if "References" not in (inspect.getdoc(inspect.getmodule(kind)) or "") or not kind.__doc__:
+        yield f"the docstring of {kind.__module__} should be the paper's box and its References."
 
 
 def charges_what_it_states(on: Subject) -> Iterator[str]:
@@ -187,7 +188,8 @@ def charges_what_it_states(on: Subject) -> Iterator[str]:
     names = facts.names(run.algorithm, MANY, FEW) | {"R": REGION.diameter(FEW)}
     tolerance: Callable[[int], float] | None = getattr(run.algorithm, "tolerance", None)
     for t, (spent, calls, refresh) in enumerate(rows):
-        here = names | {"t": t, "refresh": refresh, "mu": tolerance and tolerance(t), "adaptive": spent}
+        here = names | {"t": t, "refresh": refresh, "adaptive": spent}
+        here |= {} if tolerance is None else {"mu": tolerance(t)}
         stated = value_of(facts.queries, here)
         if spent != stated:
             yield f"iteration {t} costs {spent} queries, and Facts(queries={facts.queries!r}) states {stated}."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -72,7 +71,7 @@ def refuses_no_directions(law: Law) -> Iterator[str]:
 LAWS = (matrix_has_many_views, key_decides, constants_are_as_stated, refuses_no_directions)
 
 
-def check_law(law: Any) -> Report:
+def check_law(law: Law) -> Report:
     """Run the laws of a law of directions on any of them, and explain each that is broken.
 
     >>> from zofw import Rademacher

@@ -14,7 +14,8 @@ import numpy as np
 from zofw.algorithms import as_algorithm, is_first_order, methods
 from zofw.algorithms.facts import Facts, evaluate
 from zofw.algorithms.horizon import Scaled
-from zofw.core import Array, Task
+from zofw.algorithms.registry import Described
+from zofw.core import Array, Indices, MethodLike, Task
 from zofw.extend.play import (
     Linear,
     Moment,
@@ -40,7 +41,7 @@ ERRORS = 5.0  # standard errors that a mean may be off
 class Subject:
     """The method under test: a registered name or settings."""
 
-    method: Any
+    method: MethodLike
 
     @cached_property
     def settings(self) -> Any:
@@ -50,9 +51,8 @@ class Subject:
     @property
     def facts(self) -> Facts:
         """What it states; a method that states nothing has what most keep."""
-        return getattr(
-            self.settings, "facts", Facts(use="", queries="adaptive", lmo=("0", "inf"), vectors="any")
-        )
+        unstated = Facts(use="", queries="adaptive", lmo=("0", "inf"), vectors="any")
+        return self.settings.facts if isinstance(self.settings, Described) else unstated
 
     @property
     def first_order(self) -> bool:
@@ -129,7 +129,7 @@ def doubling_doubles(on: Subject) -> Iterator[str]:
     world = logistic_sum()
     twice = World(Seen(world.problem, 2.0), world.region)
     settings = on.resolved(world, 4000, 12)
-    changes = {name: _scaled(getattr(settings, name), 2.0**power) for name, power in on.facts.units.items()}
+    changes = {name: _scaled(vars(settings)[name], 2.0**power) for name, power in on.facts.units.items()}
     runs = [
         list(play(made, where, budget=4000, iterations=12))
         for made, where in ((settings, world), (dataclasses.replace(settings, **changes), twice))
@@ -176,7 +176,7 @@ def coordinates_are_alike(on: Subject) -> Iterator[str]:
     yield from _alike(on, world, other, places, "coordinates")
 
 
-def _alike(on: Subject, world: World, other: World, places: Any, what: str) -> Iterator[str]:
+def _alike(on: Subject, world: World, other: World, places: Indices, what: str) -> Iterator[str]:
     """Whether the mean of x after six iterations is the same in both worlds, as far as noise lets one see."""
     samples = [
         np.array([last(play(on.settings, where, iterations=6, seed=seed), where)[index] for seed in seeds])

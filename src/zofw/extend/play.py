@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from zofw.algorithms import FrankWolfe, as_algorithm
 from zofw.atoms import Atom
-from zofw.core import Array, FirstOrderTask, Indices, OutOfBudget
+from zofw.core import Array, FirstOrderTask, Indices, MethodLike, OutOfBudget, Problem, State
 from zofw.problems import BlackBox, Logistic, evaluate, mean_value
+from zofw.problems.abilities import Differentiable, abilities
 from zofw.sets import Box, L1Ball, L2Ball, as_set
 
 
@@ -57,11 +58,15 @@ class Linear:
         return np.asarray(self.slopes.mean(axis=0))
 
 
+class WithGradient(Problem, Differentiable, Protocol):
+    """A problem that knows the gradient of its mean."""
+
+
 @dataclass(frozen=True, eq=False)
 class Seen:
     """A problem seen otherwise: factor · f_{order[i]}(x[places])."""
 
-    problem: Any
+    problem: WithGradient
     factor: float = 1.0
     order: Indices | None = None
     places: Indices | None = None
@@ -114,7 +119,7 @@ class Quadratics:
 class World:
     """A finite sum on a set, its value at the start and the least."""
 
-    problem: Any
+    problem: WithGradient
     region: Any
 
     @property
@@ -189,18 +194,23 @@ class Moment:
     g is the argument of the LMO, or x − y for a method that projects y = x − ηg; None where neither was called.
     """
 
-    state: Any
+    state: State
     spent: int
     g: Array | None
     projected: bool
 
 
 def play(
-    method: Any, world: World, *, budget: int | None = None, iterations: int | None = None, seed: int = 0
+    method: MethodLike,
+    world: World,
+    *,
+    budget: int | None = None,
+    iterations: int | None = None,
+    seed: int = 0,
 ) -> Iterator[Moment]:
     """A run of a method in a world, moment by moment, until a limit would be passed or the method ends by itself."""
     problem = world.problem
-    support = getattr(problem, "support", None)
+    support = abilities(problem).support
     task = Watched(
         as_set(world.region), problem.dim, problem.n, budget, iterations, support, gradient=problem.gradient
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from zofw.core import Array, Problem
 from zofw.problems import mean_value
+from zofw.problems.abilities import abilities
 from zofw.sets.check import Report, Skipped, examine
 
 
@@ -20,8 +20,7 @@ def _points(problem: Problem, count: int = 4) -> Array:
 
 def has_sizes(problem: Problem) -> Iterator[str]:
     """n and dim are whole numbers of at least 1"""
-    for name in ("n", "dim"):
-        size = getattr(problem, name)
+    for name, size in (("n", problem.n), ("dim", problem.dim)):
         if not isinstance(size, int | np.integer) or size < 1:
             yield f"{name} is {size!r}."
 
@@ -50,12 +49,13 @@ def is_a_function(problem: Problem) -> Iterator[str]:
                 return
 
 
-def gradient_is_of_the_mean(problem: Any) -> Iterator[str]:
+def gradient_is_of_the_mean(problem: Problem) -> Iterator[str]:
     """gradient(x), where there is one, is that of the mean, by central differences"""
-    if not hasattr(problem, "gradient"):
+    gradient = abilities(problem).gradient
+    if gradient is None:
         raise Skipped("the problem has no gradient")
     x, h = np.array(_points(problem, 1)[0]), 1e-5
-    g = np.asarray(problem.gradient(x))
+    g = np.asarray(gradient(x))
     for j in range(min(problem.dim, 20)):
         e = h * np.eye(1, problem.dim, j)[0]
         slope = (mean_value(problem, x + e) - mean_value(problem, x - e)) / (2 * h)
@@ -67,7 +67,7 @@ def gradient_is_of_the_mean(problem: Any) -> Iterator[str]:
 LAWS = (has_sizes, answers_in_shape, is_a_function, gradient_is_of_the_mean)
 
 
-def check_problem(problem: Any) -> Report:
+def check_problem(problem: Problem) -> Report:
     """Run the laws of a problem on any of them, and explain each that is broken.
 
     >>> from zofw.problems import Quadratic

@@ -6,21 +6,26 @@ numba keeps kernels by the date of their own file, so :func:`zofw.kernels.forget
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from numba.core import types
+from numba.core.base import BaseContext
 from numba.core.types import int64, uint64, void
 from numba.extending import overload, register_jitable
+from numpy.typing import NDArray
 
 from zofw.core import Array, Indices
 from zofw.kernels import words
-from zofw.kernels.jit import LONGS, OUT, OUT_LONGS, OUT_TABLE, REALS, device, emitting, kernel
+from zofw.kernels.jit import LONGS, OUT, OUT_LONGS, OUT_TABLE, REALS, Kinds, device, emitting, kernel
 from zofw.kernels.packs import SIGN_BITS, half_word_signs, of_size, put
 from zofw.kernels.plain import BYTE_BITS, BYTE_VALUES, LANES, TILE_ROWS, WORD_BYTES
 from zofw.kernels.rows import Rows
 from zofw.kernels.words import WORD_BITS, Words
 
+Singles = NDArray[np.float32]
 U64, U32 = np.uint64, np.uint32
 GOLDEN = U64(words.GOLDEN)
 FLAT = 512  # words of several rows transformed in one go
@@ -28,7 +33,7 @@ SHARING = 512  # rows that meet the tables of one word together: they and the ta
 _, each = of_size(SIGN_BITS)
 
 
-def _choose(condition: Any, this: Any, other: Any) -> Any:
+def _choose(condition: types.Type, this: types.Type, other: types.Type) -> Callable[..., float]:
     return lambda condition, this, other: this if condition else other
 
 
@@ -44,7 +49,7 @@ def stream(key: int, row: Any) -> Any:
 
 
 @device
-def pairs(drawn: Words, halves: Any, cosines: Any, sines: Any, n: int) -> None:
+def pairs(drawn: Words, halves: NDArray[np.uint32], cosines: Singles, sines: Singles, n: int) -> None:
     """Box and Muller's pair of every word.
 
     The words are cut into ``halves`` first: a loop over numbers of one width fills whole registers.
@@ -108,7 +113,7 @@ def normal_rows(key: int, rows: Indices, first: int, last: int, out: Array, star
 
 
 @device
-def lanes_of_pairs() -> tuple[Any, ...]:
+def lanes_of_pairs() -> tuple[Words, Words, NDArray[np.uint32], Singles, Singles]:
     """Room for the streams, words, halves, cosines and sines of LANES rows."""
     return (
         np.empty(LANES, np.uint64), np.empty(LANES, np.uint64), np.empty((2, LANES), np.uint32),
@@ -273,7 +278,9 @@ def group_signs(key: int, rows: Rows, begins: Words, ends: Words, n: int, out: A
 
 
 @emitting(lambda function, state: uint64(int64, int64))
-def next_word(context: Any, builder: Any, kinds: Any, function: Any, state: Any) -> Any:
+def next_word(
+    context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, function: ir.Value, state: ir.Value
+) -> ir.Value:
     """The next 32 bits of the generator in ``state``, by its own C function; both are addresses."""
     form = ir.FunctionType(ir.IntType(32), [ir.IntType(64)])
     return builder.zext(builder.call(builder.inttoptr(function, form.as_pointer()), [state]), ir.IntType(64))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import Signature, signature
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numba
 from llvmlite import ir
-from numba.core import types
+from numba.core import types, typing
+from numba.core.base import BaseContext
 from numba.core.types import boolean, float64, int64, uint64
 from numba.extending import intrinsic
 from numba.types import NamedTuple
 
 from zofw.kernels import forget_stale, rows
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., object])
+Kinds: TypeAlias = tuple[Any, ...]  # of the arguments of an intrinsic
 forget_stale()
 
 REALS = types.Array(float64, 1, "C", readonly=True)
@@ -34,7 +38,7 @@ ROWS = {
 }
 
 
-def kernel(*signatures: Any) -> Callable[[F], F]:
+def kernel(*signatures: typing.Signature) -> Callable[[F], F]:
     """Compile for the given argument types now; a product and a sum are never contracted into one rounding."""
 
     def compiled(function: F) -> F:
@@ -44,13 +48,15 @@ def kernel(*signatures: Any) -> Callable[[F], F]:
     return compiled
 
 
-def over_rows(result: Any, *others: Any) -> Callable[[Callable[..., Any]], Callable[[rows.Rows], Any]]:
+def over_rows(
+    result: types.Type, *others: types.Type
+) -> Callable[[Callable[P, R]], Callable[[rows.Rows], Callable[P, R]]]:
     """Compile a kernel whose first argument is rows, for both widths of their indices; ``made(rows)`` is the one for these.
 
     It is called past numba's dispatcher, which takes structures apart in Python and refuses arrays that are read-only.
     """
 
-    def compiled(function: Callable[..., Any]) -> Callable[[rows.Rows], Any]:
+    def compiled(function: Callable[P, R]) -> Callable[[rows.Rows], Callable[P, R]]:
         forms = [result(ROWS[index], *others) for index in (INTS, LONGS)]
         made: Any = kernel(*forms)(function)
         short, long = (made.overloads[form.args].entry_point for form in forms)
@@ -65,25 +71,37 @@ def device(function: F) -> F:
     return made
 
 
-def emitting(form: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+def emitting(
+    form: Callable[..., typing.Signature],
+) -> Callable[[Callable[..., ir.Value]], Callable[..., Any]]:
     """An intrinsic whose signature ``form`` makes of its arguments' types, and whose code the function emits."""
 
-    def made(emit: Callable[..., Any]) -> Any:
-        def typing(context: Any, *kinds: Any) -> Any:
-            def code(context: Any, builder: Any, made: Any, values: Any) -> Any:
+    def made(emit: Callable[..., ir.Value]) -> Callable[..., Any]:
+        def typed(
+            context: BaseContext, *kinds: types.Type
+        ) -> tuple[typing.Signature, Callable[..., ir.Value]]:
+            def code(
+                context: BaseContext,
+                builder: ir.IRBuilder,
+                made: typing.Signature,
+                values: Sequence[ir.Value],
+            ) -> ir.Value:
                 return emit(context, builder, made.args, *values)
 
             return form(*kinds), code
 
         context, names = signature(emit).parameters["context"], signature(form).parameters.values()
-        vars(typing)["__signature__"] = Signature([context, *names])  # numba goes by names
-        return intrinsic(typing)
+        vars(typed)["__signature__"] = Signature([context, *names])  # numba goes by names
+        found: Callable[..., Any] = intrinsic(typed)
+        return found
 
     return made
 
 
 @emitting(lambda array, place: types.void(array, uint64))
-def fetch(context: Any, builder: Any, kinds: Any, array: Any, place: Any) -> Any:
+def fetch(
+    context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, array: ir.Value, place: ir.Value
+) -> ir.Value:
     """Have a place of a contiguous array brought near, without waiting for it."""
     data = context.make_array(kinds[0])(context, builder, array).data
     byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from zofw.core import Array
+
 LARGEST = 708.0  # e^{−a} is a normal number up to here; beyond, its value there (3e-308) stands for it
 LOG2E = 1.4426950408889634
 LN2 = 0.6931471805599453
@@ -47,7 +49,7 @@ def reduced(a: Any) -> Any:
     return power, (k * LN2_HIGH - a) + k * LN2_LOW
 
 
-def exp_rest(r: Any) -> Any:
+def exp_rest(r: Array) -> Array:
     """r·P(r) = eʳ − 1."""
     r2 = r * r
     r4 = r2 * r2
@@ -57,25 +59,25 @@ def exp_rest(r: Any) -> Any:
     return r * (low + r4 * (middle + r4 * high))
 
 
-def exp_parts(a: Any) -> Any:
+def exp_parts(a: Array) -> tuple[Array, Array]:
     """2^{−k} and r·P(r) with e^{−a} = 2^{−k}(1 + r·P(r)), for a ≥ 0."""
     power, r = reduced(a)
     return power, exp_rest(r)
 
 
-def exp_minus(a: Any) -> Any:
+def exp_minus(a: Array) -> Array:
     """e^{−a} for a ≥ 0."""
     power, rest = exp_parts(a)
     return power + power * rest
 
 
-def quotient(e: Any) -> Any:
+def quotient(e: Array) -> tuple[Array, Array]:
     """s = (e − h)/(e + 2 + h) and h = [e > √2 − 1], for 0 ≤ e ≤ 1."""
     h = np.floor(e + ABOVE)
     return (e - h) / (e + (2.0 + h)), h
 
 
-def twice_artanh(s: Any) -> Any:
+def twice_artanh(s: Array) -> Array:
     """2 artanh s = s·Q(s²)."""
     q = s * s
     q2 = q * q
@@ -84,18 +86,18 @@ def twice_artanh(s: Any) -> Any:
     return s * (low + (q2 * q2) * high)
 
 
-def softplus(t: Any, s: Any, h: Any) -> Any:
+def softplus(t: Array, s: Array, h: Array) -> Array:
     """log(1 + e^{−t}) = max(−t, 0) + log(1 + e), e = e^{−|t|}, and log(1 + e) = h·ln 2 + 2 artanh s."""
     return np.maximum(-t, 0.0) + (twice_artanh(s) + h * LN2)
 
 
-def logistic_formula(t: Any) -> Any:
+def logistic_formula(t: Array) -> Array:
     """log(1 + e^{−t})."""
     s, h = quotient(exp_minus(np.abs(t)))
     return softplus(t, s, h)
 
 
-def welsch_formula(t: Any) -> Any:
+def welsch_formula(t: Array) -> Array:
     """1 − e^{−t²} = (1 − 2^{−k}) − 2^{−k} r·P(r); the first term is 0 near t = 0, where nothing may cancel."""
     power, rest = exp_parts(t * t)
     return (1.0 - power) - power * rest
@@ -106,7 +108,7 @@ WELSCH_REACH = 2.0**-8  # |φ⁗‴|/7! ≤ 0.23
 WELSCH_FAR = 26.0  # margins whose e^{−t²} is 0 to rounding many times over
 
 
-def logistic_slopes(t: Any, e: Any) -> Any:
+def logistic_slopes(t: Array, e: Any) -> tuple[Array, Array, Array]:
     """σ = 1/(1 + eᵗ), s = 1 − 2σ and w = σ(1 − σ), from e = e^{−|t|}."""
     e = np.float64(np.abs(t) <= LARGEST) * e
     inverse = 1.0 / (1.0 + e)
@@ -116,7 +118,7 @@ def logistic_slopes(t: Any, e: Any) -> Any:
     return sigma, s, e * inverse * inverse
 
 
-def logistic_higher(s: Any, w: Any) -> Any:
+def logistic_higher(s: Array, w: Array) -> tuple[Array, ...]:
     """The second to the sixth coefficient: w′ = −ws and s′ = 2w."""
     ws = w * s
     return (
@@ -128,14 +130,14 @@ def logistic_higher(s: Any, w: Any) -> Any:
     )
 
 
-def logistic_series(t: Any) -> Any:
+def logistic_series(t: Array) -> tuple[Array, ...]:
     """The coefficients of log(1 + e^{−(t+δ)})."""
     sigma, s, w = logistic_slopes(t, exp_minus(np.abs(t)))
     c2, c3, c4, c5, c6 = logistic_higher(s, w)
     return logistic_formula(t), -sigma, c2, c3, c4, c5, c6
 
 
-def welsch_series(t: Any) -> Any:
+def welsch_series(t: Array) -> tuple[Array, ...]:
     """The coefficients of 1 − e^{−(t+δ)²}: −(−1)ᵏ H_k(t) e^{−t²}/k! with Hermite's polynomials."""
     power, rest = exp_parts(t * t)
     g = power + power * rest
@@ -156,7 +158,7 @@ def welsch_series(t: Any) -> Any:
     )
 
 
-def half_square(t: Any) -> Any:
+def half_square(t: Array) -> Array:
     """½t²."""
     return 0.5 * (t * t)
 
@@ -164,8 +166,8 @@ def half_square(t: Any) -> Any:
 class Loss(NamedTuple):
     """φ, and where its Taylor polynomial may stand for it: steps up to ``reach`` from margins up to ``far``."""
 
-    phi: Callable[[Any], Any]
-    series: Callable[[Any], Any] | None
+    phi: Callable[[Array], Array]
+    series: Callable[[Array], tuple[Array, ...]] | None
     reach: float
     far: float
 

@@ -12,11 +12,12 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.datamodel import models
+from numba.core.base import BaseContext
+from numba.core.datamodel import DataModelManager, models
 from numba.core.types import float64, uint64
 from numba.extending import overload, register_model
 
-from zofw.kernels.jit import emitting
+from zofw.kernels.jit import Kinds, emitting
 
 QUAD = 4
 SIGN_BITS = 32
@@ -30,7 +31,7 @@ class Pack(types.Type):
         super().__init__(f"pack of {size}")
 
 
-def _vector(size: int, kind: Any = None) -> Any:
+def _vector(size: int, kind: ir.Type = None) -> ir.VectorType:
     return ir.VectorType(kind or ir.DoubleType(), size)
 
 
@@ -38,46 +39,64 @@ def _vector(size: int, kind: Any = None) -> Any:
 class PackModel(models.PrimitiveModel):
     """One vector of LLVM's, which makes as many registers of it as the machine needs."""
 
-    def __init__(self, manager: Any, pack: Pack) -> None:
+    def __init__(self, manager: DataModelManager, pack: Pack) -> None:
         super().__init__(manager, pack, _vector(pack.size))
 
 
-def _repeat(builder: Any, number: Any, size: int) -> Any:
+def _repeat(builder: ir.IRBuilder, number: ir.Value, size: int) -> ir.Value:
     nothing, integer = ir.Constant(_vector(size), ir.Undefined), ir.IntType(32)
     one = builder.insert_element(nothing, number, ir.Constant(integer, 0))
     return builder.shuffle_vector(one, nothing, ir.Constant(_vector(size, integer), [0] * size))
 
 
-def _place(context: Any, builder: Any, kind: Any, array: Any, place: Any, size: int) -> Any:
+def _place(
+    context: BaseContext,
+    builder: ir.IRBuilder,
+    kind: types.Array,
+    array: ir.Value,
+    place: ir.Value,
+    size: int,
+) -> ir.Value:
     if kind.dtype != float64 or kind.layout != "C":
         raise TypeError(f"Packs are read from and written to contiguous arrays of doubles; this is {kind}.")
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [place]), _vector(size).as_pointer())
 
 
-def of_size(size: int) -> tuple[Callable[[Any, Any], Any], Callable[[float], Any]]:
+def of_size(size: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """``at(array, place)`` reads array.flat[place : place + size] of a contiguous array, ``each(number)`` repeats a number."""
 
     @emitting(lambda array, place: Pack(size)(array, uint64))
-    def at(context: Any, builder: Any, kinds: Any, array: Any, place: Any) -> Any:
+    def at(
+        context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, array: ir.Value, place: ir.Value
+    ) -> ir.Value:
         return builder.load(_place(context, builder, kinds[0], array, place, size), align=8)
 
     @emitting(lambda number: Pack(size)(float64))
-    def each(context: Any, builder: Any, kinds: Any, number: Any) -> Any:
+    def each(context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, number: ir.Value) -> ir.Value:
         return _repeat(builder, number, size)
 
     return at, each
 
 
 @emitting(lambda array, place, pack: types.void(array, uint64, pack))
-def put(context: Any, builder: Any, kinds: Any, array: Any, place: Any, pack: Any) -> Any:
+def put(
+    context: BaseContext,
+    builder: ir.IRBuilder,
+    kinds: Kinds,
+    array: ir.Value,
+    place: ir.Value,
+    pack: ir.Value,
+) -> ir.Value:
     """array.flat[place : place + size] = pack."""
     builder.store(pack, _place(context, builder, kinds[0], array, place, kinds[2].size), align=8)
     return context.get_dummy_value()
 
 
 @emitting(lambda pack, reach: types.boolean(pack, float64))
-def any_beyond(context: Any, builder: Any, kinds: Any, pack: Any, reach: Any) -> Any:
+def any_beyond(
+    context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, pack: ir.Value, reach: ir.Value
+) -> ir.Value:
     """Whether a number of the pack exceeds ``reach`` in modulus; NaN does not."""
     size = kinds[0].size
     above = builder.fcmp_ordered(">", pack, _repeat(builder, reach, size))
@@ -86,7 +105,7 @@ def any_beyond(context: Any, builder: Any, kinds: Any, pack: Any, reach: Any) ->
     return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
 
 
-def _table_of_signs(builder: Any) -> Any:
+def _table_of_signs(builder: ir.IRBuilder) -> ir.Value:
     """The address of sixteen rows of ±1, signs by the bits of the row's number; one table in a module."""
     name = "zofw.signs"
     if name not in builder.module.globals:
@@ -99,7 +118,7 @@ def _table_of_signs(builder: Any) -> Any:
 
 
 @emitting(lambda word: Pack(SIGN_BITS)(uint64))
-def half_word_signs(context: Any, builder: Any, kinds: Any, word: Any) -> Any:
+def half_word_signs(context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, word: ir.Value) -> ir.Value:
     """±1 for each of the lower 32 bits of a word, +1 where it is set, as a pack."""
     table, parts = _table_of_signs(builder), []
     for shift in range(0, SIGN_BITS, QUAD):
@@ -115,15 +134,17 @@ def half_word_signs(context: Any, builder: Any, kinds: Any, word: Any) -> Any:
 four_at, _ = of_size(QUAD)
 
 
-def _operation(sign: Callable[[Any, Any], Any], instruction: Callable[[Any, Any, Any], Any]) -> None:
+def _operation(sign: Callable[..., object], instruction: Callable[..., ir.Value]) -> None:
     """Let a sign work between packs, or between a number and a pack."""
 
     @emitting(lambda left, right: right(left if isinstance(left, Pack) else float64, right))
-    def of_each(context: Any, builder: Any, kinds: Any, left: Any, right: Any) -> Any:
+    def of_each(
+        context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, left: ir.Value, right: ir.Value
+    ) -> ir.Value:
         first = left if isinstance(kinds[0], Pack) else _repeat(builder, left, kinds[1].size)
         return instruction(builder, first, right)
 
-    def operation(left: Any, right: Any) -> Any:
+    def operation(left: types.Type, right: types.Type) -> Callable[..., Pack] | None:
         return (lambda left, right: of_each(left, right)) if isinstance(right, Pack) else None
 
     overload(sign, strict=False)(operation)

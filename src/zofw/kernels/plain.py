@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,10 @@ from zofw.kernels import words
 from zofw.kernels.losses import LOSSES, Loss
 from zofw.kernels.rows import KINDS, Rows, Shift, Source, Steps
 
-sp: Any = lazy("scipy.sparse")
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+sp = lazy("scipy.sparse")
 
 TILE_ENTRIES = 1 << 20  # entries of U alive at any time: 8 MB
 TILE_ROWS = 4096
@@ -244,7 +247,7 @@ def coordinate_lines(rows: Rows, width: int) -> int:
 
 
 def _group_of_coordinates(
-    loss: Loss, A: Any, place: Indices | None, width: int, t: Array, steps: Steps
+    loss: Loss, A: csr_array, place: Indices | None, width: int, t: Array, steps: Steps
 ) -> Array:
     """Σ_i [φ(t_i ± μ a_ij) − φ(t_i)] for every j, and Σ_i φ(t_i), over one group of rows."""
     row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))

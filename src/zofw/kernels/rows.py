@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 from zofw.core import Array, Indices
 from zofw.extras import lazy
 
-sp: Any = lazy("scipy.sparse")
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
+sp = lazy("scipy.sparse")
+
+Places = NDArray[np.integer]  # of 32 or 64 bits
 EVERY_ROW = np.empty(0, dtype=np.int64)
 NO_OFFSETS = np.empty(0)
 KINDS = ("signs", "normals")
@@ -21,8 +25,8 @@ class Rows(NamedTuple):
     """Positions first, …, last − 1 of a list of rows of a CSR matrix, without a copy; an empty list is every row in order."""
 
     data: Array
-    indices: NDArray[Any]
-    indptr: NDArray[Any]
+    indices: Places
+    indptr: Places
     picked: Indices
     first: int
     last: int
@@ -30,7 +34,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def of(
-        cls, matrix: sp.csr_array, picked: Indices | None = None, first: int = 0, last: int | None = None
+        cls, matrix: csr_array, picked: Indices | None = None, first: int = 0, last: int | None = None
     ) -> Rows:
         """Rows of a CSR matrix of doubles; of all of them by default."""
         listed = EVERY_ROW if picked is None else picked
@@ -54,7 +58,7 @@ class Rows(NamedTuple):
         seen[self.indices[self._places()[0] if self.picked.size else whole]] = True
         return np.flatnonzero(seen), np.cumsum(seen) - 1
 
-    def csr(self) -> sp.csr_array:
+    def csr(self) -> csr_array:
         """The same rows as a matrix of their own."""
         place, pointers = self._places()
         return sp.csr_array((self.data[place], self.indices[place], pointers), shape=(self.size, self.dim))
@@ -64,7 +68,7 @@ class Rows(NamedTuple):
         listed = slice(self.first, self.last)
         return self.picked[listed] if self.picked.size else listed
 
-    def _places(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _places(self) -> tuple[Places, Places]:
         """Where the entries lie in the matrix they come from, and where each row begins among them."""
         index = self.numbers()
         starts, ends = self.indptr[:-1][index], self.indptr[1:][index]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import isfunction
 from typing import Any, NamedTuple
 
@@ -57,14 +58,14 @@ def fetch_rows(rows: Rows, top: int) -> None:
         fetch(indices, end - U64(1))
 
 
-def _strips(size: int) -> Any:
+def _strips(size: int) -> Callable[..., np.uint64]:
     """Sums of so many columns of a table at a time, from column j on; the first column that is left."""
     at, each = of_size(size)
 
     @device
     def strips(
-        data: Array, indices: Any, begin: int, end: int, where: Indices, table: Array, j: Any, out: Array, place: int
-    ) -> Any:  # fmt: skip
+        data: Array, indices: Indices, begin: int, end: int, where: Indices, table: Array, j: np.uint64, out: Array, place: int
+    ) -> np.uint64:  # fmt: skip
         width = U64(table.shape[1])
         while j + U64(size) <= width:
             total = each(0.0)
@@ -97,7 +98,7 @@ def gather(rows: Rows, begins: Words, ends: Words, n: int, where: Indices, table
 
 
 @device
-def value(loss: int, t: float) -> Any:
+def value(loss: int, t: Any) -> Any:
     """φ(t)."""
     if loss == LOGISTIC:
         return losses.logistic_formula(t)

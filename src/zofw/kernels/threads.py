@@ -32,7 +32,7 @@ def _forget() -> None:
     _pool = None
 
 
-if hasattr(os, "register_at_fork"):
+if os.name == "posix":
     os.register_at_fork(after_in_child=_forget)
 
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from zofw.core import Problem
+from zofw.core import ConvexSet, Problem
 from zofw.data import DataError, datasets, load, locate
 from zofw.data.store import find
 from zofw.lab.records import SpecError, record
@@ -47,7 +48,7 @@ NO_CODE = Code()
 
 
 @lru_cache(maxsize=4)
-def _module(path: str, digest: str) -> Any:
+def _module(path: str, digest: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     if spec is None or spec.loader is None:
         raise SpecError(f"--code {path} is no Python file.")
@@ -61,7 +62,7 @@ class Built:
     """A problem over a set."""
 
     problem: Any
-    set: Any
+    set: ConvexSet
 
     def names(self, case: Case, lr: float | None) -> dict[str, Callable[[], float]]:
         """What settings may refer to."""
@@ -129,7 +130,7 @@ def _called(make: Callable[..., Any], where: str, *data: object, **arguments: ob
         raise SpecError(f"{where} refused its arguments: {error}") from error
 
 
-def _set(case: Case, code: Code) -> Any:
+def _set(case: Case, code: Code) -> ConvexSet:
     name = str(case.set["name"])
     make: Any = (
         SETS[name] if name in SETS or not code.path else _of_code(code, name, f"There is no set {name!r}")

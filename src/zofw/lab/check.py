@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from zofw.core import Task
+from zofw.core import MethodLike, Task
 from zofw.lab.cases import NO_CODE, Built, Code
 from zofw.lab.experiment import present
 from zofw.lab.methods import all_methods, build
@@ -51,7 +51,7 @@ def _check(case: Case, method: Method, ready: Built, experiment: Experiment) -> 
     return Checked(case.name, method.label, cost, case.budget // max(cost, 1))
 
 
-def least_budget(method: object, ready: Built) -> int:
+def least_budget(method: MethodLike, ready: Built) -> int:
     """Queries of a method's first iteration, rehearsed without an evaluation."""
     session = Session(
         ready.set, dim=ready.problem.dim, n=ready.problem.n, method=method, budget=1, rng=0, diagnose=0

@@ -26,7 +26,7 @@ from zofw.sets.check import Report
 
 __all__ = ["EXTENDING"]
 
-REGISTRIES: dict[str, Registry] = {"method": methods, "set": SETS, "law": laws, "problem": problems}
+REGISTRIES: dict[str, Registry[Any]] = {"method": methods, "set": SETS, "law": laws, "problem": problems}
 HAS = {"method": ("init", "step"), "set": ("lmo",), "law": ("draw", "scale"), "problem": ("values",)}
 CHECKS: dict[str, Callable[[Any], Report]] = {
     "method": check_method,

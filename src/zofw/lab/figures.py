@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,11 @@ from zofw.core import Array
 from zofw.extras import extra
 from zofw.lab.spec import Measure
 from zofw.lab.summary import CaseSummary, Curve, Summary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 __all__ = ["colours", "draw_curves", "draw_images", "strong"]
 
@@ -46,7 +52,7 @@ def colours(labels: Sequence[str]) -> dict[str, str]:
     return dict.fromkeys(labels, GREY) | {label: PALETTE[k % len(PALETTE)] for k, label in enumerate(front)}
 
 
-def _pyplot() -> Any:
+def _pyplot() -> ModuleType:
     matplotlib = extra("matplotlib", "plot")
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "zofw"
@@ -70,7 +76,7 @@ def draw_curves(summary: Summary, stem: Path, *, group: str | None = None) -> li
         squeeze=False,
         layout="constrained",
     )
-    shown: dict[str, Any] = {}
+    shown: dict[str, Line2D] = {}
     for axis, case in zip(axes.flat, cases, strict=False):
         for curve in case.curves:
             if group is not None and curve.group != group:
@@ -108,7 +114,7 @@ def draw_curves(summary: Summary, stem: Path, *, group: str | None = None) -> li
     return _saved(figure, stem)
 
 
-def _label_ends(axis: Any, curves: Sequence[Curve], palette: Mapping[str, str]) -> None:
+def _label_ends(axis: Axes, curves: Sequence[Curve], palette: Mapping[str, str]) -> None:
     """Every name at the end of its curve, moved apart where ends are close."""
     ends = {curve.label: (curve.window or curve.median)[-1] for curve in curves}
     place = axis.transAxes.inverted().transform
@@ -133,7 +139,7 @@ def _label_ends(axis: Any, curves: Sequence[Curve], palette: Mapping[str, str]) 
         )
 
 
-def _saved(figure: Any, stem: Path) -> list[Path]:
+def _saved(figure: Figure, stem: Path) -> list[Path]:
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
     for path in paths:
         figure.savefig(path, dpi=140, metadata={"Date": None} if path.suffix == ".svg" else None)
@@ -141,7 +147,7 @@ def _saved(figure: Any, stem: Path) -> list[Path]:
     return paths
 
 
-def _dress(axis: Any, case: CaseSummary, measure: Measure) -> None:
+def _dress(axis: Axes, case: CaseSummary, measure: Measure) -> None:
     axis.set_xscale("log")
     if measure == "gap":
         axis.set_yscale("log")

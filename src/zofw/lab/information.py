@@ -7,7 +7,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ import typer
 from rich.text import Text
 
 import zofw
-from zofw.core import Batch, Query, Stencil
+from zofw.core import Batch, FirstOrder, Query, Stencil
 from zofw.data import cache_folder, datasets, fetch, locate, verify
 from zofw.directions import laws as laws_of_directions
 from zofw.kernels.table import KERNELS
@@ -50,7 +50,7 @@ def _listed(registry: Mapping[str, Any], describe: Callable[[Any], dict[str, str
     _rows([{"name": name, **describe(registry[name])} for name in names], as_json)
 
 
-def _rows(rows: list[dict[str, Any]], as_json: bool) -> None:
+def _rows(rows: Sequence[Mapping[str, object]], as_json: bool) -> None:
     """As a table, or as JSON."""
     if as_json:
         typer.echo(json.dumps(rows))
@@ -66,9 +66,7 @@ def _method(cls: type[object]) -> dict[str, str]:
     queries = re.search(r"(?:Queries[^:]*: |No queries)(.*?)(?:\. |; one|$)", doc)
     return {
         "about": first_sentence(inspect.getmodule(cls)),
-        "queries": "none: first order"
-        if getattr(cls, "first_order", False)
-        else (queries[1] if queries else ""),
+        "queries": "none: first order" if isinstance(cls, FirstOrder) else (queries[1] if queries else ""),
     }
 
 
@@ -225,7 +223,7 @@ def doctor(
     compiled = list(kernels.glob("*.nbi")) if kernels.is_dir() else []
     writable = os.access(kernels if kernels.is_dir() else kernels.parent, os.W_OK)
     folder = os.environ.get("ZOFW_DATA")
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "python": found.python,
         "system": f"{found.system}, {found.processors} processors",
         **{f"package {name}": version for name, version in found.packages.items()},

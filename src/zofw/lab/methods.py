@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zofw.algorithms import ExploreCorrect, as_algorithm, methods
+from zofw.algorithms import ExploreCorrect, as_algorithm, is_first_order, methods
 from zofw.algorithms.facts import Facts
 from zofw.algorithms.settings import spelled_out
 from zofw.core import Task
@@ -46,7 +46,7 @@ class Tuned:
 
 def zeroth_order() -> list[str]:
     """Registered methods that use values alone."""
-    return [name for name, cls in methods.items() if not getattr(cls, "first_order", False)]
+    return [name for name in methods if not is_first_order(name)]
 
 
 def all_methods(given: tuple[Method, ...], others: bool) -> tuple[Method, ...]:
@@ -87,7 +87,7 @@ def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:
     make = constructor.__get__(None, cls) if isinstance(constructor, classmethod) else cls
     try:
         inspect.signature(make).bind(**given)
-        made = spelled_out(make(**given))
+        made: Any = spelled_out(make(**given))
     except (TypeError, ValueError) as error:
         raise SpecError(f"{method.label}: the settings of {method.name} do not fit: {error}.") from error
     power = cls.facts.units.get("step_size", 0) if method.derived else 0
@@ -95,7 +95,7 @@ def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:
     tunable = "step_size" in {field.name for field in dataclasses.fields(made)}
     if factor == 1.0 or not tunable or re.search(r"=[^,]*\blr\b", repr(method.settings)):
         return made
-    published = as_algorithm(made, task)[0].step_size
+    published = vars(as_algorithm(made, task)[0])["step_size"]
     free = dataclasses.replace(made, step_size=Tuned(as_schedule(published), factor))
     try:
         as_algorithm(free, task)

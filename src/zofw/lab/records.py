@@ -126,7 +126,7 @@ def _scalar(kind: object, value: object, where: str, key: str) -> object:
 def plain(value: object) -> Plain:
     """Dataclasses, arrays and numbers as what JSON can hold; NaN and infinity are null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {key: plain(getattr(value, field.name)) for key, field in _kinds(type(value)).items()}
+        return {key: plain(vars(value)[field.name]) for key, field in _kinds(type(value)).items()}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

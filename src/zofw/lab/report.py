@@ -219,14 +219,14 @@ def protocol(summary: Summary) -> list[str]:
     return lines
 
 
-def charts(summary: Summary) -> list[dict[str, Any]]:
+def charts(summary: Summary) -> list[dict[str, object]]:
     """Plotly traces and layout of every case, as plain values; colours of text and grid are the page's."""
     labels = summary.labels
     palette = colours(labels)
-    made = []
+    made: list[dict[str, object]] = []
     for case in summary.cases:
         traces = [trace for curve in case.curves for trace in _traces(case, curve, palette, labels)]
-        y: dict[str, Any] = {"title": {"text": AXES[summary.measure]}}
+        y: dict[str, object] = {"title": {"text": AXES[summary.measure]}}
         if summary.measure == "gap":
             few = case.start < 100 * min(min(curve.median) for curve in case.curves)
             y |= {"type": "log", "exponentformat": "power", "dtick": "D2" if few else 1}
@@ -239,7 +239,7 @@ def charts(summary: Summary) -> list[dict[str, Any]]:
 
 def _traces(
     case: CaseSummary, curve: Curve, palette: Mapping[str, str], labels: Sequence[str]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     colour = palette[curve.label]
     shared = {"type": "scatter", "mode": "lines", "legendgroup": curve.label, "meta": curve.group}
     low, middle, high = (

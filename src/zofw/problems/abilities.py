@@ -130,6 +130,14 @@ class Patterned(Protocol):
 
 
 @runtime_checkable
+class Shaped(Protocol):
+    """A problem that says whether its mean is convex."""
+
+    @property
+    def convex(self) -> bool: ...
+
+
+@runtime_checkable
 class Precise(Protocol):
     """A problem that says in which precision its values are computed."""
 
@@ -185,8 +193,8 @@ def abilities(problem: Problem) -> Abilities:
 
 def _known_support(problem: Problem) -> Callable[[Batch], Indices] | None:
     """A black box has the support it was given where others have a method."""
-    given = isinstance(problem, Patterned) and not inspect.ismethod(getattr(problem, "support", None))
-    return problem.support if isinstance(problem, Supported) and not given else None
+    known = problem.support if isinstance(problem, Supported) else None
+    return None if isinstance(problem, Patterned) and not inspect.ismethod(known) else known
 
 
 def _known_pattern(problem: Problem) -> Callable[[Batch], Pattern | None] | None:

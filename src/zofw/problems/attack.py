@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, Protocol, final
+from typing import TYPE_CHECKING, Literal, Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from zofw.arrays import to_numpy
 from zofw.core import Array, EvaluationError, Indices, blocks
 from zofw.extras import extra
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch import device as Device
+    from torch.nn import Module
 
 BOUND = 0.5  # pixels lie in [−½, ½]
 SHRINK = 1.9999999  # artanh(SHRINK·z) instead of artanh(2z): finite at z = ±½, where it is ±8.75
@@ -63,14 +68,14 @@ class UniversalAttack:
 
     def __init__(
         self,
-        model: Any,
+        model: Callable[[Array], ArrayLike] | Module,
         images: ArrayLike,
         labels: ArrayLike,
         *,
         targeted: bool = False,
         target: ArrayLike | None = None,
         space: Literal["tanh", "pixels"] = "tanh",
-        device: Any = None,
+        device: str | Device | None = None,
         batch_size: int | None = None,
     ) -> None:
         self.images = _pixels(images)
@@ -173,7 +178,7 @@ class UniversalAttack:
             raise ValueError(f"UniversalAttack: x needs {self.dim} coordinates; got shape {point.shape}.")
         return point.reshape(1, self.dim)
 
-    def _margins(self, scores: Any, components: Indices) -> Array:
+    def _margins(self, scores: ArrayLike, components: Indices) -> Array:
         """s_y − max of the others, with the sign turned for a targeted attack."""
         scores = np.asarray(scores)
         fewest = max(2, int(self.target.max()) + 1)
@@ -204,7 +209,7 @@ class _Tanh:
         return latent
 
     @staticmethod
-    def tensor(latent: Any) -> Any:
+    def tensor(latent: Tensor) -> Tensor:
         return BOUND * latent.tanh()
 
 
@@ -220,7 +225,7 @@ class _Pixels:
         return np.clip(latent, -BOUND, BOUND, out=latent)
 
     @staticmethod
-    def tensor(latent: Any) -> Any:
+    def tensor(latent: Tensor) -> Tensor:
         return latent.clamp(-BOUND, BOUND)
 
 
@@ -233,7 +238,7 @@ class _Classifier(Protocol):
 
     pixels: int
 
-    def scores(self, points: Array, components: Indices) -> Any: ...
+    def scores(self, points: Array, components: Indices) -> ArrayLike: ...
     def gradient(self, point: Array, components: Indices, classes: Indices) -> Array: ...
 
 
@@ -243,11 +248,11 @@ class _Function:
     pixels = PASS_PIXELS
 
     def __init__(
-        self, model: Callable[..., Any], latent: Array, shape: tuple[int, ...], space: Space
+        self, model: Callable[[Array], ArrayLike], latent: Array, shape: tuple[int, ...], space: Space
     ) -> None:
         self.model, self.latent, self.shape, self.space = model, latent, shape, space
 
-    def scores(self, points: Array, components: Indices) -> Any:
+    def scores(self, points: Array, components: Indices) -> ArrayLike:
         images = self.space.pixels(self.latent[components] + points)
         try:
             return self.model(images.reshape(-1, *self.shape))
@@ -266,7 +271,9 @@ class _Function:
 class _Network:
     """A torch module, with the latent images kept on its device."""
 
-    def __init__(self, model: Any, latent: Array, shape: tuple[int, ...], space: Space, device: Any) -> None:
+    def __init__(
+        self, model: Module, latent: Array, shape: tuple[int, ...], space: Space, device: str | Device | None
+    ) -> None:
         torch = extra("torch", "torch")
         self.model = (model if device is None else model.to(device)).eval()
         tensors = list(_tensors(self.model))
@@ -277,11 +284,11 @@ class _Network:
         self.shape, self.space = shape, space
         self.pixels = PASS_PIXELS if self.device.type == "cpu" else DEVICE_PIXELS
 
-    def scores(self, points: Array, components: Indices) -> Any:
+    def scores(self, points: Array, components: Indices) -> ArrayLike:
         torch = extra("torch", "torch")
         with torch.inference_mode():
             images = self.latent[torch.tensor(components)] + torch.tensor(points, device=self.device)
-            return self._forward(self.space.tensor(images)).double().cpu().numpy()
+            return np.asarray(self._forward(self.space.tensor(images)).double().cpu().numpy())
 
     def gradient(self, point: Array, components: Indices, classes: Indices) -> Array:
         """Of Σ_i (s_{class i} − max of the others) by x, in double precision up to the network's input."""
@@ -294,11 +301,11 @@ class _Network:
             total = (scores.gather(1, index)[:, 0] - others).sum()
             return np.asarray(torch.autograd.grad(total, x)[0].double().cpu().numpy())
 
-    def _forward(self, images: Any) -> Any:
+    def _forward(self, images: Tensor) -> Tensor:
         return self.model(images.reshape(-1, *self.shape).to(self.dtype))
 
 
-def _tensors(model: Any) -> Iterator[Any]:
+def _tensors(model: Module) -> Iterator[Tensor]:
     yield from model.parameters()
     yield from model.buffers()
 

@@ -9,12 +9,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from zofw.arrays import as_kind, sample_of_kind, to_numpy
 from zofw.core import WORST, Array, Batch, EvaluationError, Indices, Pattern
 from zofw.extras import lazy
 
-sp: Any = lazy("scipy.sparse")
+sp = lazy("scipy.sparse")
 
 UNSTATED = -1  # components of a function whose user did not say how many
 
@@ -68,12 +69,12 @@ class BlackBox:
     True
     """
 
-    fun: Callable[..., Any]
+    fun: Callable[..., ArrayLike]
     dim: int
     n: int = UNSTATED
     vectorized: bool = False
     at_once: int | None = None
-    like: Any = None
+    like: ArrayLike | None = None
     worse: float | None = None
     support: Any = None
 
@@ -87,8 +88,7 @@ class BlackBox:
                     "for one, or a function of the point alone."
                 )
             object.__setattr__(self, "n", 1)
-        for name in ("dim", "n"):
-            value = getattr(self, name)
+        for name, value in (("dim", self.dim), ("n", self.n)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"BlackBox needs {name} to be a whole number of at least 1; got {value!r}.")
         if self.at_once is not None and not (self.vectorized and self.at_once >= 1):
@@ -182,11 +182,11 @@ class BlackBox:
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         return sum(p.default is p.empty for p in positional)
 
-    def _given(self, array: Any) -> Any:
+    def _given(self, array: np.ndarray) -> ArrayLike:
         """A point, points or indices as the kind of array that the function wants."""
         return array if self.like is None else as_kind(array, self.like)
 
-    def _call(self, x: Array, component: int | None, *arguments: Any) -> Any:
+    def _call(self, x: Array, component: int | None, *arguments: object) -> ArrayLike:
         try:
             return self.fun(*arguments)
         except Exception as error:
@@ -196,7 +196,7 @@ class BlackBox:
             ) from error
 
     @staticmethod
-    def _number(value: Any, x: Array, component: int) -> float:
+    def _number(value: object, x: Array, component: int) -> float:
         if isinstance(value, float):
             return float(value)
         try:

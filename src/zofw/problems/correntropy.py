@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw import kernels
-from zofw.core import Array
+from zofw.core import Array, Matrix
 from zofw.problems.linear import LinearModel, samples
 from zofw.problems.registry import problems
 
@@ -42,7 +42,7 @@ class Correntropy(LinearModel):
     formula: ClassVar[str] = "welsch"
     convex: ClassVar[bool] = False
 
-    def __init__(self, Z: Any, y: ArrayLike, sigma: float = 10.0) -> None:
+    def __init__(self, Z: ArrayLike | Matrix, y: ArrayLike, sigma: float = 10.0) -> None:
         self.matrix, self.offsets = samples("Correntropy", Z, y)
         self.sigma: float = sigma
         if not isinstance(sigma, Real) or not 0 < sigma < np.inf:

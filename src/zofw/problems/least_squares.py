@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 from numpy.typing import ArrayLike
 
-from zofw.core import Array
+from zofw.core import Array, Matrix
 from zofw.problems.linear import LinearModel, samples
 from zofw.problems.registry import problems
 
@@ -35,7 +35,7 @@ class LeastSquares(LinearModel):
     formula: ClassVar[str] = "half square"
     convex: ClassVar[bool] = True
 
-    def __init__(self, Z: Any, y: ArrayLike) -> None:
+    def __init__(self, Z: ArrayLike | Matrix, y: ArrayLike) -> None:
         self.matrix, self.offsets = samples("LeastSquares", Z, y)
 
     def loss(self, t: Array) -> Array:

@@ -5,14 +5,26 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw import kernels
 from zofw.arrays import to_numpy
-from zofw.core import Array, Batch, Directions, Indices, Pattern, Query, Stencil, Tile, blocks, of_length
+from zofw.core import (
+    Array,
+    Batch,
+    Directions,
+    Indices,
+    Matrix,
+    Pattern,
+    Query,
+    Stencil,
+    Tile,
+    blocks,
+    of_length,
+)
 from zofw.directions import Coordinates, Implicit, UnitSteps
 from zofw.directions.implicit import as_csr
 from zofw.extras import lazy
@@ -22,7 +34,10 @@ from zofw.kernels.rows import KINDS, NO_OFFSETS, Rows, Shift, Source, Steps
 from zofw.problems.abilities import TILE_VALUES, Sums
 from zofw.problems.evaluate import reduce_table
 
-sp: Any = lazy("scipy.sparse")
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+sp = lazy("scipy.sparse")
 
 TALL = 4  # tiles of sparse rows are taller than others by this factor
 SMALL = 64  # sides up to which a largest singular value comes from a full decomposition
@@ -289,7 +304,7 @@ class Part(NamedTuple):
         return self.rows
 
     @property
-    def matrix(self) -> Any:
+    def matrix(self) -> Matrix:
         """The rows as a matrix of their own, CSR or dense."""
         return self.rows.csr() if isinstance(self.rows, Rows) else self.rows
 
@@ -342,7 +357,7 @@ class Touched:
         self.rows, self.width = rows, width
 
     @classmethod
-    def of(cls, query: Query, tile: Tile, rows: Any) -> Touched:
+    def of(cls, query: Query, tile: Tile, rows: csr_array) -> Touched:
         """From CSR rows; column counts from the left edge of the tile, and step is μa_ij."""
         row = _row_of(rows)
         wanted = coordinates(query, tile)
@@ -398,7 +413,7 @@ def _directions(query: Query) -> Directions:
     return query.directions
 
 
-def samples(owner: str, Z: Any, y: ArrayLike) -> tuple[Any, Array]:
+def samples(owner: str, Z: ArrayLike | Matrix, y: ArrayLike) -> tuple[Any, Array]:
     """Z as a CSR or dense array of doubles with at most one entry per place, and y; or a sentence on what is wrong."""
     sparse = sp.issparse(Z)
     matrix: Any = sp.csr_array(Z) if sparse else to_numpy(Z)
@@ -427,7 +442,7 @@ def samples(owner: str, Z: Any, y: ArrayLike) -> tuple[Any, Array]:
     return matrix, targets.astype(float)
 
 
-def _row_of(rows: Any) -> Indices:
+def _row_of(rows: csr_array) -> Indices:
     """The row of every stored entry of a CSR array."""
     return np.repeat(np.arange(rows.shape[0], dtype=np.int64), np.diff(rows.indptr))
 

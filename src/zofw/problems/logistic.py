@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw import kernels
-from zofw.core import Array
+from zofw.core import Array, Matrix
 from zofw.extras import lazy
 from zofw.problems.linear import LinearModel, samples
 from zofw.problems.registry import problems
 
-sp: Any = lazy("scipy.sparse")
+sp = lazy("scipy.sparse")
 
 
 @problems.register("logistic")
@@ -44,7 +44,7 @@ class Logistic(LinearModel):
     formula: ClassVar[str] = "logistic"
     convex: ClassVar[bool] = True
 
-    def __init__(self, Z: Any, y: ArrayLike) -> None:
+    def __init__(self, Z: ArrayLike | Matrix, y: ArrayLike) -> None:
         matrix, labels = samples("Logistic", Z, y)
         strange = labels[np.abs(labels) != 1.0]
         if strange.size:

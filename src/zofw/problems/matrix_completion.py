@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from zofw.problems.least_squares import half_square
 from zofw.problems.linear import LinearModel, samples
 from zofw.problems.registry import problems
 
-sp: Any = lazy("scipy.sparse")
+sp = lazy("scipy.sparse")
 
 
 @problems.register("matrix-completion")

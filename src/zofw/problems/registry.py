@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from zofw.core import Problem
 from zofw.registry import Registry
 
-problems = Registry("problem")
+problems: Registry[Problem] = Registry("problem")

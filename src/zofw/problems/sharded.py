@@ -6,15 +6,14 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from zofw.core import Array, Batch, EvaluationError, Indices, Pattern, Query, Stencil, Tile, blocks
+from zofw.core import Array, Batch, EvaluationError, Indices, Pattern, Problem, Query, Stencil, Tile, blocks
 from zofw.problems.abilities import TILE_VALUES, Patterned, Sums
 from zofw.problems.evaluate import TILE_COMPONENTS, tile_sums
 
-Loader = Callable[[], Any]
+Loader = Callable[[], Problem]
 
 
 class Sharded:
@@ -58,7 +57,7 @@ class Sharded:
 
     def __init__(
         self,
-        parts: Sequence[Any],
+        parts: Sequence[Problem | Loader],
         *,
         sizes: Sequence[int] | None = None,
         dim: int | None = None,
@@ -69,19 +68,19 @@ class Sharded:
         if not self.parts:
             raise ValueError("Sharded needs at least one part.")
         for number, part in enumerate(self.parts):
-            if not (_is_problem(part) or callable(part)):
+            if not isinstance(part, Problem) and not callable(part):
                 raise TypeError(
                     f"Part {number} of Sharded should be a problem, or a function without arguments that returns one; got "
                     f"{type(part).__name__}."
                 )
-        loaded = all(map(_is_problem, self.parts))
-        if not loaded and (sizes is None or dim is None):
+        here = [part for part in self.parts if isinstance(part, Problem)]
+        if len(here) < len(self.parts) and (sizes is None or dim is None):
             raise ValueError(
                 "Sharded has parts that are functions, and does not call them to find out how large they are: give sizes=[…], "
                 "the number of components of every part, and dim=…."
             )
-        self.sizes = tuple(int(part.n) for part in self.parts) if sizes is None else tuple(sizes)
-        self.dim = int(self.parts[0].dim) if dim is None else dim
+        self.sizes = tuple(int(part.n) for part in here) if sizes is None else tuple(sizes)
+        self.dim = int(here[0].dim) if dim is None else dim
         for name, value in (("dim", self.dim), ("copies", copies), ("at_once", at_once), *_named(self.sizes)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"Sharded needs {name} to be a whole number of at least 1; got {value!r}.")
@@ -91,16 +90,20 @@ class Sharded:
             )
         self.copies, self.at_once = int(copies), int(at_once)
         self._built = {
-            number: self._checked(number, part) for number, part in enumerate(self.parts) if _is_problem(part)
+            number: self._checked(number, part)
+            for number, part in enumerate(self.parts)
+            if isinstance(part, Problem)
         }
         self._last: tuple[Query, _Plan] | None = None
 
     def __repr__(self) -> str:
         return f"Sharded({len(self.parts)} parts, n={self.n}, dim={self.dim})"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """What was built or planned here is not sent elsewhere."""
-        built = {number: part for number, part in self._built.items() if _is_problem(self.parts[number])}
+        built = {
+            number: part for number, part in self._built.items() if isinstance(self.parts[number], Problem)
+        }
         return self.__dict__ | {"_built": built, "_last": None}
 
     @property
@@ -112,19 +115,20 @@ class Sharded:
         """Part p has the components edges[p], …, edges[p + 1] − 1."""
         return np.array([0, *itertools.accumulate(self.sizes)], dtype=np.int64)
 
-    def part(self, number: int) -> Any:
+    def part(self, number: int) -> Problem:
         """A part, built if it has not been needed before."""
-        if number not in self._built:
-            self._built[number] = self._checked(number, self.parts[number]())
+        if number not in self._built and (load := self.loader(number)) is not None:
+            self._built[number] = load()
         return self._built[number]
 
     def loader(self, number: int) -> Loader | None:
         """How to build a part elsewhere; None for one that is here."""
-        if _is_problem(self.parts[number]):
-            return None
-        return Building(number, self.parts[number], int(self.sizes[number]), self.dim)
+        part = self.parts[number]
+        return (
+            None if isinstance(part, Problem) else Building(number, part, int(self.sizes[number]), self.dim)
+        )
 
-    def _checked(self, number: int, part: Any) -> Any:
+    def _checked(self, number: int, part: object) -> Problem:
         return check_part(number, part, int(self.sizes[number]), self.dim)
 
     def values(self, points: Array, components: Indices) -> Array:
@@ -190,7 +194,9 @@ class Sharded:
             indices = np.where(plan.owner == number, plan.indices - self.edges[number], 0)
             return dataclasses.replace(query, batch=Batch(size, indices)), list(tiles)
         top, bottom = plan.edges[number : number + 2].tolist()
-        batch = Batch(size, None if plan.indices is None else plan.indices[top:bottom] - self.edges[number])
+        batch = Batch(
+            size, None if query.batch.indices is None else plan.indices[top:bottom] - self.edges[number]
+        )
         moved = [Tile(tile.left, tile.right, tile.top - top, tile.bottom - top) for tile in tiles]
         return dataclasses.replace(query, batch=batch), moved
 
@@ -222,7 +228,8 @@ class Sharded:
     def _sorted(self, query: Query) -> _Plan:
         indices = query.batch.indices
         if indices is None and not query.paired:
-            return _Plan(self.edges, None, None, [])
+            everyone = np.empty(0, dtype=np.int64)
+            return _Plan(self.edges, everyone, everyone, [])
         components = query.batch.slice(0, len(query.batch))
         owner = self._owner(components)
         if query.paired:
@@ -244,8 +251,8 @@ class _Plan:
     """Where the parts begin in a batch sorted by them; its components and their owners; the tiles of a paired query."""
 
     edges: Indices
-    indices: Any
-    owner: Any
+    indices: Indices
+    owner: Indices
     runs: list[Tile]
 
 
@@ -258,13 +265,13 @@ class Building:
     n: int
     dim: int
 
-    def __call__(self) -> Any:
+    def __call__(self) -> Problem:
         return check_part(self.number, self.load(), self.n, self.dim)
 
 
-def check_part(number: int, part: Any, n: int, dim: int) -> Any:
+def check_part(number: int, part: object, n: int, dim: int) -> Problem:
     """The part, if it is what it was said to be."""
-    if not _is_problem(part):
+    if not isinstance(part, Problem):
         raise TypeError(
             f"The function for part {number} of Sharded returned {type(part).__name__}, not a problem."
         )
@@ -275,9 +282,5 @@ def check_part(number: int, part: Any, n: int, dim: int) -> Any:
     return part
 
 
-def _is_problem(thing: Any) -> bool:
-    return hasattr(thing, "values") and hasattr(thing, "n") and hasattr(thing, "dim")
-
-
-def _named(sizes: Sequence[Any]) -> list[tuple[str, Any]]:
+def _named(sizes: Sequence[int]) -> list[tuple[str, int]]:
     return [(f"sizes[{number}]", size) for number, size in enumerate(sizes)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,7 +36,7 @@ ELSEWHERE = {
 }
 
 
-def refuse(unknown: Mapping[str, Any], function: Callable[..., Any]) -> None:
+def refuse(unknown: Mapping[str, object], function: Callable[..., object]) -> None:
     """Raise TypeError for keywords that a function does not have, with the right names where other libraries have them."""
     for name in unknown:
         advice = ELSEWHERE.get(name)
@@ -48,7 +47,11 @@ def refuse(unknown: Mapping[str, Any], function: Callable[..., Any]) -> None:
 
 
 def as_problem(
-    fun: Any, region: Region, x0: Any = None, dim: int | None = None, n: int | None = None
+    fun: Problem | Callable[..., float],
+    region: Region,
+    x0: ArrayLike | None = None,
+    dim: int | None = None,
+    n: int | None = None,
 ) -> Problem:
     """The problem itself, or a black box of a function whose dimension is known from dim, x0 or the set.
 
@@ -112,7 +115,7 @@ def best_known(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) -> 
     raise ValueError(f"None of the {len(points)} known points with a finite value lies in {region!r}.")
 
 
-def starting_point(region: Region, dim: int, x0: Any = None) -> tuple[Array, str | None]:
+def starting_point(region: Region, dim: int, x0: ArrayLike | None = None) -> tuple[Array, str | None]:
     """The point a run starts from, and a note if x0 had to be moved.
 
     A point that rounding took off the set, as single precision does, is put back; any other that is not a member is refused

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike
+
 from zofw.algorithms import is_first_order
-from zofw.core import Answer, Array, EvaluationError, Problem, Query
+from zofw.core import Answer, Array, EvaluationError, MethodLike, Problem, Query, Seed
 from zofw.problems.abilities import abilities
 from zofw.run.answering.pipeline import ExecutorError, Here, Pipeline
 from zofw.run.answering.policy import Retry, as_policy
@@ -19,23 +21,24 @@ from zofw.run.record.status import Status
 from zofw.run.session.checks import AnswerRefused
 from zofw.run.session.iteration import entropy_of
 from zofw.run.session.session import Observer, Session
-from zofw.sets import as_set
+from zofw.sets import SetLike, as_set
 
 if TYPE_CHECKING:
     from zofw.run.record.result import Result
+    from zofw.run.workers.workers import ExecutorLike
 
 
 def minimize(
-    fun: Any,
-    set: Any,
+    fun: Problem | Callable[..., float],
+    set: SetLike,
     *,
-    method: Any = "auto",
+    method: MethodLike = "auto",
     budget: int | None = None,
-    x0: Any = None,
+    x0: ArrayLike | None = None,
     dim: int | None = None,
     n: int | None = None,
-    known: tuple[Any, Any] | None = None,
-    rng: Any = None,
+    known: tuple[Sequence[Sequence[float]] | Array, ArrayLike] | None = None,
+    rng: Seed = None,
     max_iter: int | None = None,
     max_lmo: int | None = None,
     max_time: float | None = None,
@@ -43,7 +46,7 @@ def minimize(
     inside: bool = False,
     resolution: float = 0.0,
     structure: bool = True,
-    callback: Callable[..., Any] | None = None,
+    callback: Callable[..., object] | None = None,
     observers: Sequence[Observer] = (),
     diagnose: int | None = None,
     progress: bool | None = None,
@@ -51,8 +54,8 @@ def minimize(
     resume: bool | str = False,
     on_error: str | Retry = "raise",
     timeout: float | None = None,
-    executor: Any = None,
-    **unknown: Any,
+    executor: ExecutorLike | None = None,
+    **unknown: object,
 ) -> Result:
     r"""Minimise :math:`\frac1n\sum_i f_i(x)` over a convex set from function values alone.
 
@@ -178,15 +181,15 @@ def minimize(
 
 def resume(
     path: str | os.PathLike[str],
-    fun: Any,
+    fun: Problem,
     *,
-    set: Any = None,
-    method: Any = "auto",
+    set: SetLike | None = None,
+    method: MethodLike = "auto",
     observers: Sequence[Observer] = (),
     progress: bool | None = None,
     on_error: str | Retry = "raise",
     timeout: float | None = None,
-    executor: Any = None,
+    executor: ExecutorLike | None = None,
     **limits: float | None,
 ) -> Result:
     """Continue a run that ``minimize(…, checkpoint=path)`` began, as if it had never stopped.
@@ -241,7 +244,7 @@ def _files(path: str | os.PathLike[str] | None) -> Iterator[RunFiles | None]:
 
 @contextmanager
 def _pipeline(
-    problem: Problem, executor: Any, timeout: float | None, on_error: str | Retry
+    problem: Problem, executor: ExecutorLike | None, timeout: float | None, on_error: str | Retry
 ) -> Iterator[Pipeline]:
     """Whoever answers queries, for the time of a run."""
     if timeout is not None and not (isinstance(timeout, (int, float)) and timeout > 0):
@@ -324,9 +327,9 @@ def _handed(pipeline: Pipeline, diagnosed: bool) -> dict[str, Any]:
 def _continue(
     pipeline: Pipeline,
     files: RunFiles,
-    set: Any,
-    method: Any,
-    rng: Any,
+    set: SetLike | None,
+    method: MethodLike,
+    rng: Seed,
     observers: Sequence[Observer],
     limits: Mapping[str, float | None],
 ) -> Session:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from zofw.atoms import Array
-from zofw.sets.given import as_set
+from zofw.sets.given import SetLike, as_set
 from zofw.sets.protocol import name_of
 from zofw.sets.set_laws import LAWS, Skipped, Subject
 
@@ -87,7 +87,7 @@ def directions(dim: int, trials: int, rng: np.random.Generator) -> Array:
 
 
 def check_set(
-    my_set: Any,
+    my_set: SetLike,
     dim: int,
     *,
     trials: int = 200,

@@ -37,7 +37,12 @@ def can_clip(region: object) -> TypeGuard[Clips]:
 
 def has_oracle(given: object) -> TypeGuard[Oracle]:
     """Whether an object is a set, has ``lmo(g)``, or can be called as one."""
-    return callable(getattr(given, "lmo", given))
+    return callable(oracle_of(given))
+
+
+def oracle_of(given: Any) -> Any:
+    """The method ``lmo`` of an object, or the object itself."""
+    return getattr(given, "lmo", given)
 
 
 def from_oracle(oracle: Oracle, dim: int | None = None, diameter: float | None = None) -> Region:

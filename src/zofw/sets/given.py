@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array
+from zofw.extras import lazy
 from zofw.sets.box import Box
 from zofw.sets.capped_simplex import CappedSimplex
 from zofw.sets.custom import Oracle, from_oracle, has_oracle
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from scipy.optimize import Bounds, LinearConstraint
 
 __all__ = ["SetLike", "as_set"]
+
+sp = lazy("scipy.sparse")
 
 SetLike: TypeAlias = "Region | Oracle | str | type | Bounds | LinearConstraint | Sequence[object]"
 
@@ -118,7 +121,7 @@ def _bound(values: ArrayLike) -> float | Array:
 
 def _polytope(constraints: Sequence[LinearConstraint], box: Bounds) -> Region:
     """{x : lb ≤ A x ≤ ub, l ≤ x ≤ u}, as the simplest set that says the same."""
-    matrices = [np.atleast_2d(c.A.toarray() if hasattr(c.A, "toarray") else c.A) for c in constraints]
+    matrices = [np.atleast_2d(c.A.toarray() if sp.issparse(c.A) else c.A) for c in constraints]
     A = np.concatenate(matrices).astype(np.float64)
     low = np.concatenate([np.broadcast_to(c.lb, len(M)) for c, M in zip(constraints, matrices, strict=True)])
     high = np.concatenate([np.broadcast_to(c.ub, len(M)) for c, M in zip(constraints, matrices, strict=True)])

@@ -36,13 +36,12 @@ def warm_factor(owner: object, warm: Atom | None, side: str, size: int) -> Array
     """The left or right factor of a warm rank-one atom, checked."""
     if warm is None:
         return None
-    factor = getattr(warm, side, None)
-    if not isinstance(warm, RankOne) or factor is None or factor.size != size:
+    if not isinstance(warm, RankOne) or vars(warm)[side].size != size:
         raise ValueError(
             f"{name_of(owner)}: a warm start must be a RankOne atom of this set, but {type(warm).__name__} of dimension "
             f"{warm.dim} was given."
         )
-    return np.asarray(factor)
+    return np.asarray(vars(warm)[side])
 
 
 @register("nuclear-ball")

@@ -80,7 +80,7 @@ class Polytope(Vertices):
         self.inball(dim)  # raises if the polytope is empty
 
     def _set_rows(self, matrix: str, vector: str, dim: int) -> None:
-        left, right = getattr(self, matrix), getattr(self, vector)
+        left, right = vars(self)[matrix], vars(self)[vector]
         if (left is None) != (right is None):
             raise ValueError(f"Polytope: {matrix} and {vector} must be given together.")
         left = frozen(self, matrix, np.zeros((0, dim)) if left is None else left, 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +14,7 @@ from zofw.registry import Registry
 
 __all__ = ["SETS", "Ball", "Inball", "Region", "Square", "Vertices", "register"]
 
-SETS = Registry("set")
+SETS: Registry[Region] = Registry("set")
 register = SETS.register
 
 Inball = tuple[Array, float]
@@ -30,7 +29,7 @@ def name_of(owner: object) -> str:
 def positive(owner: object, *names: str) -> None:
     """Require that fields of a frozen dataclass are positive finite numbers, and store them as floats."""
     for name in names:
-        value: Any = getattr(owner, name)
+        value = vars(owner)[name]
         if not isinstance(value, Real) or not 0 < float(value) < np.inf:
             raise ValueError(
                 f"{name_of(owner)}: {name} must be a positive finite number, but {value!r} was given."
@@ -41,7 +40,7 @@ def positive(owner: object, *names: str) -> None:
 def counting(owner: object, *names: str) -> None:
     """Require that fields of a frozen dataclass are whole numbers ≥ 1, and store them as ints."""
     for name in names:
-        value: Any = getattr(owner, name)
+        value = vars(owner)[name]
         if not isinstance(value, Integral) or value < 1:
             raise ValueError(
                 f"{name_of(owner)}: {name} must be a whole number of at least 1, but {value!r} was given."

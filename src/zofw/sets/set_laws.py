@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from zofw.atoms import Array
-from zofw.sets.custom import Custom, can_clip, can_project
+from zofw.sets.custom import Custom, can_clip, can_project, oracle_of
 from zofw.sets.protocol import EPS, Region
 
 __all__ = ["LAWS", "Skipped", "Subject"]
@@ -22,7 +22,7 @@ class Skipped(Exception):
     """A law that does not apply to this set, with the reason."""
 
 
-def show(v: Any) -> str:
+def show(v: object) -> str:
     """A vector, short enough for a sentence."""
     return np.array2string(np.asarray(v), precision=4, threshold=SHOWN, separator=", ").replace("\n", "")
 
@@ -41,7 +41,7 @@ class Subject:
 
     def call(self, g: Array) -> Any:
         """The user's own oracle, on a private copy of g."""
-        return getattr(self.raw, "lmo", self.raw)(g.copy())
+        return oracle_of(self.raw)(g.copy())
 
     @cached_property
     def V(self) -> Array:
@@ -103,7 +103,7 @@ def returns_vertex(on: Subject) -> Iterator[str]:
 
 def leaves_gradient(on: Subject) -> Iterator[str]:
     """lmo neither changes g, nor aliases it, nor hands out the same memory twice"""
-    oracle = getattr(on.raw, "lmo", on.raw)
+    oracle = oracle_of(on.raw)
     for g in on.G:
         mine = g.copy()
         s = oracle(mine)

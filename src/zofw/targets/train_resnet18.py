@@ -46,8 +46,8 @@ class Training:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "learning_rate", "width"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be positive, but {getattr(self, name)} was given.")
+            if vars(self)[name] <= 0:
+                raise ValueError(f"{name} must be positive, but {vars(self)[name]} was given.")
 
     def rate(self, epoch: int) -> float:
         """Cosine schedule: γ(t) = γ₀·½(1 + cos(πt/T)), t = 0, …, T − 1."""

@@ -152,7 +152,7 @@ def act(task: Task, state: State, values: Values, rng: np.random.Generator, choi
 def columns(state: State) -> dict[str, float]:
     """What every kind of action has had and brought so far, for the trace and the story."""
     return {
-        f"{name} {field}": float(getattr(tally, field))
+        f"{name} {field}": float(vars(tally)[field])
         for name, tally in state.tallies.items()
         for field in ("times", "queries", "promised", "brought")
     }

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from zofw.atoms import Atom, Sparse
-from zofw.core import Array, Indices
+from zofw.core import Array, Indices, Matrix
 from zofw.extras import lazy
 
-sp: Any = lazy("scipy.sparse")
+if TYPE_CHECKING:
+    from scipy.sparse import coo_array
+
+sp = lazy("scipy.sparse")
 
 REMEMBERED = 128  # measured slopes kept
 SPARSE = 0.1  # share of non-zeros below which directions are stored sparsely
@@ -19,33 +22,34 @@ TINY = 1e-300
 MOVED = 1e-20  # relative variance that any move leaves behind
 
 
-def offsets(atoms: tuple[Atom, ...], origin: Array) -> Any:
+def offsets(atoms: tuple[Atom, ...], origin: Array) -> Matrix:
     """The d×k matrix of columns a_j − o, sparse where it is."""
     few = np.count_nonzero(origin) < SPARSE * len(origin)
-    if few and all(isinstance(a, Sparse) and len(a.index) < SPARSE * a.dim for a in atoms):
+    sparse = [a for a in atoms if isinstance(a, Sparse) and len(a.index) < SPARSE * a.dim]
+    if few and len(sparse) == len(atoms):
         centre = sp.csc_array(origin[:, None])
-        return sp.hstack([sp.csc_array(_column(a)) - centre for a in atoms], format="csc")
+        return sp.hstack([sp.csc_array(_column(a)) - centre for a in sparse], format="csc")
     return np.stack([a.dense() - origin for a in atoms], axis=1)
 
 
-def _column(atom: Any) -> sp.coo_array:
+def _column(atom: Sparse) -> coo_array:
     return sp.coo_array(
         (atom.value, (atom.index, np.zeros(len(atom.index), dtype=np.int64))), shape=(atom.dim, 1)
     )
 
 
-def squares(matrix: Any) -> Array:
+def squares(matrix: Matrix) -> Array:
     """Squared norms of the columns."""
     return np.asarray((matrix * matrix).sum(axis=0)).reshape(-1)
 
 
-def touched(matrix: Any) -> tuple[Indices, Array]:
+def touched(matrix: Matrix) -> tuple[Indices, Array]:
     """The rows in which a d×k matrix is not zero, and those rows, dense."""
-    if sp.issparse(matrix):
-        rows = np.unique(matrix.indices).astype(np.int64)
-        return rows, matrix.tocsr()[rows].toarray()
-    rows = np.flatnonzero(matrix.any(axis=1))
-    return rows, matrix[rows]
+    if isinstance(matrix, np.ndarray):
+        rows = np.flatnonzero(matrix.any(axis=1))
+        return rows, matrix[rows]
+    rows = np.unique(matrix.indices).astype(np.int64)
+    return rows, matrix.tocsr()[rows].toarray()
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Known:
 class Complement:
     """Removes from a vector its part along some directions; the identity where there are none."""
 
-    def __init__(self, directions: Any) -> None:
+    def __init__(self, directions: Matrix | None) -> None:
         self._rows = None
         if directions is not None:
             self._rows, self._A = touched(directions)
@@ -110,7 +114,7 @@ class Belief:
         gain = self.variance / (self.variance + noise) if self.variance > 0 else 0.0
         return replace(self, g=self.g + gain * (measured - self.g), variance=(1 - gain) * self.variance)
 
-    def agree(self, directions: Any, slopes: Array, variances: Array) -> Belief:
+    def agree(self, directions: Matrix, slopes: Array, variances: Array) -> Belief:
         """Move g so that it has the measured slopes along the columns, as far as their variances deserve."""
         rows, A = touched(directions)
         gram = A.T @ A

@@ -18,7 +18,7 @@ from zofw.differences import base_values, curvatures, slopes
 from zofw.directions import Explicit
 from zofw.extras import lazy
 
-sp: Any = lazy("scipy.sparse")
+sp = lazy("scipy.sparse")
 
 MOST_ATOMS = 64  # beyond, the two lightest become one
 PROGRESS = 4.0  # two batches differ by 2·noise in their optima; twice that is progress

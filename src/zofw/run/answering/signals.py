@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 from types import FrameType, TracebackType
-from typing import Any
 
 logger = logging.getLogger("zofw")
 
@@ -39,7 +38,7 @@ class Signals:
     def __init__(self) -> None:
         self.active = threading.current_thread() is threading.main_thread()
         self.received: int | None = None
-        self._before: dict[int, Any] = {}
+        self._before: dict[int, signal._HANDLER] = {}
 
     def __enter__(self) -> Signals:
         _open.append(self)

@@ -14,17 +14,17 @@ import sys
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zofw.extras import lazy
 from zofw.files import read_arrays, write_whole
 
-sp: Any = lazy("scipy.sparse")
+sp = lazy("scipy.sparse")
 
-Arrays = dict[str, NDArray[Any]]
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+Arrays = dict[str, np.ndarray]
 
 
 class FileError(ValueError):
@@ -50,7 +50,7 @@ class StorageError(OSError):
         )
 
 
-def encode(value: Any, arrays: Arrays) -> Any:
+def encode(value: object, arrays: Arrays) -> Json:
     """``value`` as JSON, its arrays put into ``arrays``."""
     if value is None or isinstance(value, (bool, str)):
         return value
@@ -71,7 +71,7 @@ def encode(value: Any, arrays: Arrays) -> Any:
         parts = [encode(part, arrays) for part in (matrix.data, matrix.indices, matrix.indptr)]
         return {"$sparse": parts, "shape": list(matrix.shape)}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: encode(getattr(value, f.name), arrays) for f in dataclasses.fields(value) if f.init}
+        fields = {f.name: encode(vars(value)[f.name], arrays) for f in dataclasses.fields(value) if f.init}
         return {"$type": _path(type(value)), "fields": fields}
     if isinstance(value, tuple):
         return {"$tuple": [encode(item, arrays) for item in value]}
@@ -84,7 +84,7 @@ def encode(value: Any, arrays: Arrays) -> Any:
     )
 
 
-def can_encode(value: Any) -> bool:
+def can_encode(value: object) -> bool:
     """Whether ``encode`` takes it."""
     try:
         encode(value, {})
@@ -93,7 +93,7 @@ def can_encode(value: Any) -> bool:
     return True
 
 
-def decode(document: Any, arrays: Mapping[str, NDArray[Any]], known: Mapping[str, type] | None = None) -> Any:
+def decode(document: Json, arrays: Mapping[str, np.ndarray], known: Mapping[str, type] | None = None) -> Any:
     """The value that ``encode`` wrote; ``known`` adds classes from outside zofw by their path."""
     if isinstance(document, list):
         return [decode(item, arrays, known) for item in document]
@@ -105,7 +105,7 @@ def decode(document: Any, arrays: Mapping[str, NDArray[Any]], known: Mapping[str
         case {"$tuple": list(items)}:
             return tuple(decode(item, arrays, known) for item in items)
         case {"$dict": list(items)}:
-            return {decode(key, arrays, known): decode(item, arrays, known) for key, item in items}
+            return dict(decode(pair, arrays, known) for pair in items)
         case {"$sparse": list(parts), "shape": list(shape)}:
             data, indices, indptr = (decode(part, arrays, known) for part in parts)
             return sp.csc_array((data, indices, indptr), shape=tuple(shape))
@@ -135,7 +135,7 @@ def _find(path: str, known: Mapping[str, type] | None) -> Any:
 
 
 def write_document(
-    path: str | os.PathLike[str], kind: str, version: int, content: Any, kept: Path | None = None
+    path: str | os.PathLike[str], kind: str, version: int, content: object, kept: Path | None = None
 ) -> None:
     """Write one value to one file, atomically: a temporary file in the same folder, fsync, rename.
 
@@ -199,7 +199,7 @@ def other_version(path: str | os.PathLike[str], found: object, wanted: int) -> s
     return f"{path} has format version {found}; this zofw reads version {wanted}.{remedy}"
 
 
-def _digest(array: NDArray[Any]) -> str:
+def _digest(array: np.ndarray) -> str:
     return hashlib.sha256(
         np.ascontiguousarray(array).tobytes() + str((array.dtype.str, array.shape)).encode()
     ).hexdigest()

@@ -95,5 +95,5 @@ def _forget() -> None:
     _held.clear()
 
 
-if hasattr(os, "register_at_fork"):
+if os.name == "posix":
     os.register_at_fork(after_in_child=_forget)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from scipy.optimize import OptimizeResult
 
@@ -14,13 +14,16 @@ from zofw.run.record.show import as_html, as_text
 from zofw.run.record.status import Status
 from zofw.run.record.trace import Trace
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 VERSION = 1
 
 
 class Record(OptimizeResult):
     """SciPy's dictionary with attributes, made from keywords."""
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, **fields: object) -> None:
         super().__init__(**fields)
 
     def __repr__(self) -> str:
@@ -118,7 +121,7 @@ class Result(Record):
         """Read what :meth:`save` wrote."""
         return cls(**read_document(path, "result", VERSION))
 
-    def plot(self, *, optimum: float | None = None, ax: Any = None) -> Any:
+    def plot(self, *, optimum: float | None = None, ax: Axes | None = None) -> Axes:
         """Objective, or its distance to ``optimum`` on a log axis, against queries (extra ``plot``); returns the axes."""
         pyplot = extra("matplotlib.pyplot", "plot")
         if ax is None:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -184,7 +183,7 @@ class RunView:
         return self.run.state
 
     @property
-    def algorithm(self) -> Any:
+    def algorithm(self) -> Algorithm:
         """The method, with its settings resolved."""
         return self.run.method
 

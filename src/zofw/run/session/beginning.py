@@ -5,30 +5,31 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+
+from numpy.typing import ArrayLike
 
 from zofw import kernels
 from zofw.algorithms import as_algorithm, is_first_order
-from zofw.core import Array, Batch, ConvexSet, FirstOrderTask, Indices, Pattern, Task
+from zofw.core import Array, Batch, ConvexSet, FirstOrderTask, Indices, MethodLike, Pattern, Seed, Task
 from zofw.run.given import starting_point
 from zofw.run.record.limits import Limits, check_sizes
 from zofw.run.record.run import Run
 from zofw.run.session.iteration import entropy_of
 from zofw.run.session.known import ROWS_PER_DECADE, cost_of_value
-from zofw.sets import as_set
+from zofw.sets import SetLike, as_set
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
     """What whoever begins a run asks for, as :class:`~zofw.Session` takes it."""
 
-    set: Any
+    set: SetLike
     dim: int
     n: int
-    method: Any
+    method: MethodLike
     limits: Limits
-    x0: Any
-    rng: Any
+    x0: ArrayLike | None
+    rng: Seed
     gap_tol: float | None
     inside: bool
     resolution: float

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from zofw.core import Answer, Array, Query
 from zofw.differences import LARGEST, STEEPEST, slopes, within
@@ -72,7 +71,7 @@ def too_near(query: Query, run: Run) -> str | None:
     return found
 
 
-def check_answer(query: Query, told: Any) -> Answer:
+def check_answer(query: Query, told: Answer | ArrayLike) -> Answer:
     """The answer in its form, or a sentence about what is wrong with it."""
     rows = len(query.anchors)
     if isinstance(told, Answer) and _perfect(told.values, query, query.width, LARGEST):
@@ -105,7 +104,7 @@ def _check_slopes(query: Query, values: Array) -> None:
         )
 
 
-def _perfect(told: Any, query: Query, width: int, most: float) -> bool:
+def _perfect(told: Array, query: Query, width: int, most: float) -> bool:
     """Whether there is nothing to say about a table, nor to convert, nor to fear of its slopes."""
     return (
         isinstance(told, np.ndarray)
@@ -116,7 +115,7 @@ def _perfect(told: Any, query: Query, width: int, most: float) -> bool:
     )
 
 
-def _table(told: Any, shape: tuple[int, int], name: str, largest: float) -> Array:
+def _table(told: ArrayLike, shape: tuple[int, int], name: str, largest: float) -> Array:
     """An array of the wanted shape, or a flat one that can be read as its rows one after another."""
     array = _numbers(told)
     if array.ndim < 2 and array.size % shape[0] == 0:
@@ -133,7 +132,7 @@ def _table(told: Any, shape: tuple[int, int], name: str, largest: float) -> Arra
     return array
 
 
-def _numbers(told: Any) -> Array:
+def _numbers(told: ArrayLike) -> Array:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")

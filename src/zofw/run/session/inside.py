@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from zofw.core import Array, Directions, Indices, Operator, Query, Tile, blocks
+from zofw.core import Array, ConvexSet, Directions, Indices, Matrix, Operator, Query, Tile, blocks
 from zofw.directions import Explicit
 from zofw.directions.implicit import touched_product
 from zofw.sets import can_clip
@@ -20,7 +19,7 @@ class Tangent(Operator):
     """Directions projected on the affine hull of a set."""
 
     base: Directions
-    set: Any
+    set: ConvexSet
 
     @property
     def dim(self) -> int:
@@ -47,7 +46,7 @@ class Tangent(Operator):
     def project(self, g: Array) -> Array:
         return self.base.project(np.asarray(self.set.tangent(g)))
 
-    def product(self, Z: Any) -> Array:
+    def product(self, Z: Matrix) -> Array:
         return touched_product(self, Z)
 
 
@@ -56,13 +55,13 @@ def column_blocks(directions: Directions) -> list[tuple[int, int]]:
     return list(blocks(directions.count, max(1, POINT_NUMBERS // directions.dim)))
 
 
-def _all_inside(query: Query, set: Any) -> bool:
+def _all_inside(query: Query, set: ConvexSet) -> bool:
     """Whether every point of the query is in the set as it stands, as those between two points of the set are."""
     whole = Tile(0, query.count, 0, len(query.batch))
     return all(set.contains(x) for anchor in range(len(query.anchors)) for x in query.points(anchor, whole))
 
 
-def keep_inside(query: Query, set: Any) -> Query:
+def keep_inside(query: Query, set: ConvexSet) -> Query:
     """The same question asked from inside: anchors drawn towards the centre of a ball in the set, directions tangent to it.
 
     With B(c, ρ) in X (relative to its affine hull), x in X and δ = μ·max‖u‖/ρ ≤ 1, every (1 − δ)x + δc ± μu lies in X

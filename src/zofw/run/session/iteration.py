@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zofw.core import Answer, Info, Query, State, Task
+from zofw.core import Answer, Info, Query, Seed, State, Task
 from zofw.run.record.run import Iteration, Known, Run
 from zofw.run.session.known import learn
 
@@ -31,7 +31,7 @@ MIX_LEFT, MIX_RIGHT = 0xCA01F9DD, 0x4973F715
 INIT_A = 0x43B0D7E5
 
 
-def entropy_of(rng: Any) -> tuple[int, ...]:
+def entropy_of(rng: Seed) -> tuple[int, ...]:
     """The integers behind a seed, a ``SeedSequence``, a ``Generator`` or ``BitGenerator`` (drawn from) or None."""
     if isinstance(rng, (np.random.Generator, np.random.BitGenerator)):
         return tuple(int(word) for word in np.random.default_rng(rng).integers(1 << 32, size=4))

@@ -27,7 +27,7 @@ class Intermediate(Record):
         return super().__getattr__(name)
 
 
-def callback_observer(callback: Callable[..., Any]) -> Callable[[Session], None]:
+def callback_observer(callback: Callable[..., object]) -> Callable[[Session], None]:
     """Call ``callback(intermediate_result=…)`` after every iteration."""
 
     def observe(session: Session) -> None:
@@ -60,7 +60,7 @@ class Progress:
         if total is None:
             total, unit = session.run.limits.max_iter, "it"
         self._counts_queries = unit == "query"
-        self._bar: Any = None
+        self._bar: tqdm | None = None
         if sys.stderr.isatty() if shown is None else shown:  # a bar takes a lock shared with forked processes
             name = session.run.method.name
             self._bar = tqdm(total=total, unit=unit, unit_scale=True, desc=name, leave=False)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from zofw.algorithms import is_first_order
-from zofw.core import Answer, Array, Batch, EvaluationError, Indices, Pattern
+from zofw.core import Algorithm, Answer, Array, Batch, EvaluationError, Indices, MethodLike, Pattern
 from zofw.core.task import no_gradient
 from zofw.run.files.documents import FileError
 from zofw.run.files.journal import Entry, Kind
 from zofw.run.files.run_files import RunFiles, read_journal, read_run
 from zofw.run.record.run import Run, Unsound, check_run
 from zofw.run.session.beginning import make_task
-from zofw.sets import as_set
+from zofw.sets import SetLike, as_set
 
 if TYPE_CHECKING:
     from zofw.run.session.session import Observer, Session
@@ -33,8 +34,8 @@ logger = logging.getLogger("zofw")
 class Handed:
     """What a file does not hold and whoever resumes hands over; a set or method has to equal the saved one."""
 
-    set: Any = None
-    method: Any = None
+    set: SetLike | None = None
+    method: MethodLike | None = None
     objective: Callable[[Array], float] | None = None
     gradient: Callable[[Array], Array] | None = None
     support: Callable[[Batch], Indices] | None = None
@@ -45,8 +46,7 @@ class Handed:
 
     def classes(self) -> dict[str, type]:
         """Classes of what was handed over, and of a method's state, by their path."""
-        given = (self.set, self.method)
-        own = [base for thing in given for base in type(thing).__mro__]
+        own = inspect.getmro(type(self.set)) + inspect.getmro(type(self.method))
         kinds = [kind for base in own for kind in (base, vars(base).get("State"))]
         owned = [kind for kind in kinds if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
         return {f"{kind.__module__}:{kind.__qualname__}": kind for kind in owned} | dict(self.known)
@@ -156,7 +156,7 @@ def _do_again(session: Session, entry: Entry) -> None:
     session.diagnosis.clock.at_least(entry.seconds)
 
 
-def _agrees(method: Any, settings: Any) -> bool:
+def _agrees(method: MethodLike, settings: Algorithm) -> bool:
     """Whether resolved settings are those of a name, or of a settings object that leaves some of them at None."""
     if isinstance(method, str):
         return method in ("auto", settings.name)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from zofw.core import Answer, Array, Batch, Ending, Indices, OutOfBudget, Pattern, Query, Task, Tile
+from zofw.core import Answer, Array, Batch, Ending, Indices, MethodLike, OutOfBudget, Pattern, Query, Seed, Task, Tile
 from zofw.run.files.journal import NOWHERE, Entry, Kind
 from zofw.run.files.run_files import RunFiles, write_alone
 from zofw.run.record.limits import BudgetError, Limits
@@ -38,6 +38,7 @@ from zofw.run.session.known import (
     whole,
 )
 from zofw.run.session.resume import Handed, resume
+from zofw.sets import SetLike
 
 if TYPE_CHECKING:
     from zofw.run.record.result import Result
@@ -112,14 +113,14 @@ class Session(RunView):
 
     def __init__(
         self,
-        set: Any,
+        set: SetLike,
         *,
         dim: int,
         n: int = 1,
-        method: Any = "auto",
+        method: MethodLike = "auto",
         budget: int | None = None,
-        x0: Any = None,
-        rng: Any = None,
+        x0: ArrayLike | None = None,
+        rng: Seed = None,
         max_iter: int | None = None,
         max_lmo: int | None = None,
         max_time: float | None = None,

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from zofw.core import Array, EvaluationError, Problem, Tile
 from zofw.extras import extra
@@ -284,6 +284,9 @@ def _done(tile: Tile, sums: Sums) -> Tile:
     return tile if tile.whole else tile.cells(tile.start, tile.start + len(sums.values))
 
 
+ExecutorLike: TypeAlias = Executor | Callable[[], OwnExecutor] | Scatters
+
+
 class FuturePool:
     """Any executor of :mod:`concurrent.futures`, or a function that makes one.
 
@@ -356,7 +359,7 @@ class FuturePool:
             self._made.shutdown()
 
 
-def as_engine(executor: Any, problem: Problem, timeout: float | None) -> Engine:
+def as_engine(executor: ExecutorLike, problem: Problem, timeout: float | None) -> Engine:
     """Workers behind a dask client, a ``concurrent.futures`` executor, or a function that makes one."""
     token = uuid.uuid4().hex
     if isinstance(executor, Scatters):
