@@ -11,7 +11,7 @@ import zofw
 from zofw.algorithms import ZOSFW, ZSFWDVR
 from zofw.differences import slopes
 from zofw.extend import METHOD_LAWS, mathematics
-from zofw.extend.mathematics import Subject
+from zofw.extend.mathematics import MethodSubject
 from zofw.extend.play import smooth_sum
 from zofw.problems import evaluate
 from zofw.sets.check import examine
@@ -20,7 +20,7 @@ from zofw.sets.check import examine
 @pytest.mark.parametrize("name", zofw.methods())
 @pytest.mark.parametrize("law", METHOD_LAWS, ids=lambda law: law.__name__)
 def test_law(name, law):
-    finding = examine(law, Subject(name))
+    finding = examine(law, MethodSubject(name))
     if finding.ok is None:
         pytest.skip(finding.why)
     assert finding.ok, f"{name}: {finding.law}: {finding.why} See it again with: zofw check method {name}"
@@ -61,7 +61,9 @@ class Wrong(ZSFWDVR):
 @pytest.mark.parametrize("which", ["both", "differences", "refreshes"])
 def test_a_flipped_correction_breaks_at_least_two_laws(which):
     broken = {
-        law.__name__ for law in mathematics.LAWS if examine(law, Subject(Wrong(which=which))).ok is False
+        law.__name__
+        for law in mathematics.LAWS
+        if examine(law, MethodSubject(Wrong(which=which))).ok is False
     }
     assert len(broken) >= 2, f"only {broken} noticed"
 
@@ -90,7 +92,7 @@ class Favouring(ZOSFW):
 @pytest.mark.parametrize("which", ["components", "coordinates"])
 def test_a_favourite_is_noticed(which):
     law = next(law for law in METHOD_LAWS if law.__name__ == f"{which}_are_alike")
-    finding = examine(law, Subject(Favouring(directions=8, which=which)))
+    finding = examine(law, MethodSubject(Favouring(directions=8, which=which)))
     assert finding.ok is False and "permuted" in finding.why
 
 

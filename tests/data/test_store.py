@@ -18,10 +18,10 @@ import pytest
 from zofw.data import (
     Archive,
     DataError,
+    DataPart,
     Dataset,
     File,
     Kind,
-    Part,
     cache_folder,
     catalogue,
     fetch,
@@ -29,7 +29,7 @@ from zofw.data import (
     locate,
     verify,
 )
-from zofw.files import write_whole
+from zofw.storage import write_whole
 
 TEXT = b"+1 1:0.5 3:2\n-1 2:1\n-1\n"
 
@@ -88,7 +88,7 @@ def add(monkeypatch: pytest.MonkeyPatch):
     """Put an entry into the catalogue for one test."""
 
     def put(*files: File, name: str = "toy", **counts: object) -> None:
-        part = Part(files, **({"n": 3, "d": 3, "nnz": 3, "labels": {-1: 2, 1: 1}} | counts))
+        part = DataPart(files, **({"n": 3, "d": 3, "nnz": 3, "labels": {-1: 2, 1: 1}} | counts))
         monkeypatch.setitem(catalogue._CATALOGUE, name, Dataset(name, Kind.SPARSE, "", {"all": part}))
 
     return put

@@ -101,11 +101,11 @@ def test_a_forged_checkpoint_with_sound_checksums_is_refused(name, forged, tmp_p
 @pytest.mark.parametrize(
     "entry",
     [
-        journal.Entry(journal.Kind.PART, 0, 0, arrays=(np.zeros(()),)),
-        journal.Entry(journal.Kind.ANSWER, 0, 0),
-        journal.Entry(journal.Kind.ANSWER, 0, 0, arrays=(np.full((1, 2), np.nan),)),
-        journal.Entry(journal.Kind.FAILED, 0, 0, a=-5),
-        journal.Entry(journal.Kind.DROPPED, 0, 0, seconds=math.inf),
+        journal.Entry(journal.EntryKind.PART, 0, 0, arrays=(np.zeros(()),)),
+        journal.Entry(journal.EntryKind.ANSWER, 0, 0),
+        journal.Entry(journal.EntryKind.ANSWER, 0, 0, arrays=(np.full((1, 2), np.nan),)),
+        journal.Entry(journal.EntryKind.FAILED, 0, 0, a=-5),
+        journal.Entry(journal.EntryKind.DROPPED, 0, 0, seconds=math.inf),
     ],
 )
 def test_a_forged_journal_is_damage(entry, tmp_path, caplog):
@@ -124,7 +124,7 @@ def test_a_forged_part_is_refused(tmp_path):
     path.write_bytes(run()[0])
     identity = bytes.fromhex(zofw.Session.resume(path).run.identity)
     book = journal.Journal(tmp_path / "run.npz.journal", identity)
-    book.append(journal.Entry(journal.Kind.PART, 0, 0, arrays=(np.zeros((2, 2)),)))
+    book.append(journal.Entry(journal.EntryKind.PART, 0, 0, arrays=(np.zeros((2, 2)),)))
     book.close()
     with pytest.raises(zofw.FileError, match="which the open query does not have"):
         zofw.resume(path, problem(), budget=200)

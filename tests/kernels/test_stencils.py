@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from zofw import kernels
 from zofw.kernels import losses, plain, table, threads
 from zofw.kernels.losses import LOSSES
-from zofw.kernels.rows import KINDS, NO_OFFSETS, Rows, Shift, Source, Steps
+from zofw.kernels.rows import KINDS, NO_OFFSETS, Rows, Shift, Source, StencilSteps
 
 pytest.importorskip("numba", reason="numba is not installed")
 
@@ -46,7 +46,7 @@ def test_compiled_sums_have_the_bits_of_plain_ones(monkeypatch, name, s, b, k, t
     t, along = 4 * rng.standard_normal((k, s)), mixed_steps(rng, s, b)
     plain, compiled = both(
         monkeypatch,
-        lambda: kernels.routines(1).stencil_sums(name, t, along, Steps(1e-3, 1 + two_sided, base)),
+        lambda: kernels.routines(1).stencil_sums(name, t, along, StencilSteps(1e-3, 1 + two_sided, base)),
     )
     assert plain.shape == (k, b * (1 + two_sided) + base)
     assert np.array_equal(plain, compiled)
@@ -77,7 +77,7 @@ def test_sums_along_coordinates(monkeypatch, name, sides, subset):
     plain, compiled = both(
         monkeypatch,
         lambda: kernels.routines(1).coordinate_sums(
-            name, Rows.of(A), place, len(wanted), t, Steps(1e-3, sides, True)
+            name, Rows.of(A), place, len(wanted), t, StencilSteps(1e-3, sides, True)
         ),
     )
     assert np.array_equal(plain, compiled)
@@ -130,7 +130,7 @@ def test_sums_do_not_depend_on_the_threads(monkeypatch):
     results = []
     for count in ("1", "2", "3"):
         monkeypatch.setenv("ZOFW_THREADS", count)
-        results.append(kernels.routines(1).stencil_sums("logistic", t, along, Steps(1e-3, 2, True)))
+        results.append(kernels.routines(1).stencil_sums("logistic", t, along, StencilSteps(1e-3, 2, True)))
     assert np.array_equal(results[0], results[1]) and np.array_equal(results[0], results[2])
 
 
@@ -180,7 +180,7 @@ def test_an_answer_in_one_call_has_the_bits_of_its_parts(
     for index, c, unit in ((None, None, 1.0), (picked, offsets, 2.0)):
         size = 90 if index is None else 75
         for first, last in ((0, size), (3, size - 8)):
-            rows, steps = Rows.of(A, index, first, last), Steps(1e-3 / unit, 1 + two_sided, base)
+            rows, steps = Rows.of(A, index, first, last), StencilSteps(1e-3 / unit, 1 + two_sided, base)
             shift = Shift(NO_OFFSETS if c is None else c, unit)
             kernel = table.KERNELS[table.law_of(kind, dim * count), "sparse", "differences"].kernel
             found, parts = (
@@ -207,7 +207,7 @@ def test_an_answer_in_one_call_does_not_depend_on_the_threads(monkeypatch):
                     Shift(),
                     np.ones((1, 4000)),
                     U,
-                    Steps(1e-3, 2, False),
+                    StencilSteps(1e-3, 2, False),
                 )
             )
         assert np.array_equal(results[0], results[1]) and np.array_equal(results[0], results[2])

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import zofw
 from zofw.lab import cli, console, report
-from zofw.lab.runner import Outcome, Progress, Unit
+from zofw.lab.runner import Unit, UnitOutcome, UnitProgress
 from zofw.lab.spec import read
 from zofw.lab.store import Folder
 
@@ -265,13 +265,13 @@ def test_the_demo_solves_real_data_with_every_method(tmp_path, monkeypatch):
 def test_the_live_table_shows_what_runs(tmp_path):
     live = console._Live()
     live.stage("tuning", 2)
-    live.progress(Progress("p", "a9a, zo-fw", 50, 100, 3, 0.25, 1.5))
+    live.progress(UnitProgress("p", "a9a, zo-fw", 50, 100, 3, 0.25, 1.5))
     screen = console.console()
     with screen.capture() as caught:
         screen.print(live)
     assert "50 %" in caught.get() and "a9a, zo-fw" in caught.get() and "0/2" in caught.get()
     unit = Unit("p", read(toy(tmp_path)).cases[0], read(toy(tmp_path)).methods[0], None, 1, "gap", 1)
-    live.outcome(Outcome(unit, None, "wrong"))
+    live.outcome(UnitOutcome(unit, None, "wrong"))
     with screen.capture() as caught:
         screen.print(live)
     assert "a9a, zo-fw" not in caught.get() and "1/2" in caught.get()
@@ -281,6 +281,6 @@ def test_a_terminal_gets_the_live_table(tmp_path):
     screen = console.Console(force_terminal=True, file=(tmp_path / "screen.txt").open("w"), width=120)
     with console.watching(screen) as watcher:
         watcher.stage("reported runs", 1)
-        watcher.progress(Progress("p", "a9a, zo-fw", 50, 100, 3, 0.25, 1.5))
+        watcher.progress(UnitProgress("p", "a9a, zo-fw", 50, 100, 3, 0.25, 1.5))
     screen.file.close()
     assert "reported runs" in (tmp_path / "screen.txt").read_text()

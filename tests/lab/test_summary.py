@@ -11,7 +11,7 @@ from lab_pieces import code, toy
 from zofw.lab.claims import Lines, judge, words
 from zofw.lab.complexity import attempt, family, queries_to, slope
 from zofw.lab.costs import cost_rows, exponent, measure_costs
-from zofw.lab.experiment import Stored, conduct, find_experiment, window_median
+from zofw.lab.experiment import StoredExperiment, conduct, find_experiment, window_median
 from zofw.lab.provenance import environment
 from zofw.lab.spec import Claim, Method, SpecError, Tuning, parse, read
 from zofw.lab.store import Folder, StoreError, read_json, read_trace, write_json
@@ -51,7 +51,7 @@ def test_a_summary_is_the_median_and_quartiles_of_the_traces(tmp_path):
     experiment = replace(read(toy(tmp_path)), tuning=Tuning())
     out = tmp_path / "out"
     conduct(experiment, out, code=code(tmp_path), workers=0)
-    summary = summarise(Stored.read(out), out)
+    summary = summarise(StoredExperiment.read(out), out)
     (case,) = summary.cases
     (curve,) = (curve for curve in case.curves if curve.label == "averaged")
     grid = np.array(case.queries)
@@ -67,7 +67,7 @@ def test_a_summary_is_the_median_and_quartiles_of_the_traces(tmp_path):
     ratios = grid[2:] / grid[1:-1]
     assert grid[0] >= 1 and ratios.max() < 2
     assert summary.claims[0].verdict in ("holds", "does not hold", "undecided")
-    assert Stored.read(out).spec == experiment
+    assert StoredExperiment.read(out).spec == experiment
     assert set(summary.environment.code) == {"zo-sfw", "zo-fw", "spsa"}
 
 
@@ -76,7 +76,7 @@ def test_a_gap_is_measured_from_the_best_that_is_known(tmp_path):
     out = tmp_path / "out"
     problems = conduct(experiment, out, code=code(tmp_path), workers=0)
     assert "needs a problem with value(x)" in problems[0]
-    (case,) = summarise(Stored.read(out), out).cases
+    (case,) = summarise(StoredExperiment.read(out), out).cases
     assert "no reference" in case.optimum.label
     best = min(min(curve.low) for curve in case.curves)
     assert best == pytest.approx(1e-12)
@@ -84,24 +84,24 @@ def test_a_gap_is_measured_from_the_best_that_is_known(tmp_path):
     write_json(
         out / "quadratic" / "reference.json", {"value": above, "label": "16 starts", "certified": False}
     )
-    (case,) = summarise(Stored.read(out), out).cases
+    (case,) = summarise(StoredExperiment.read(out), out).cases
     assert "2.5e-01 below the reference (16 starts)" in case.optimum.label
     write_json(out / "quadratic" / "reference.json", {"value": above, "label": "minimum", "certified": True})
-    (case,) = summarise(Stored.read(out), out).cases
+    (case,) = summarise(StoredExperiment.read(out), out).cases
     assert case.optimum.value == above
 
 
 def test_what_is_not_there_is_a_sentence(tmp_path):
     with pytest.raises(StoreError, match="holds no experiment"):
-        Stored.read(tmp_path)
+        StoredExperiment.read(tmp_path)
     write_json(tmp_path / "experiment.json", {"spec": {}})
     with pytest.raises(StoreError, match="not a stored experiment"):
-        Stored.read(tmp_path)
+        StoredExperiment.read(tmp_path)
     with pytest.raises(StoreError, match="holds no run"):
         compare([tmp_path])
     experiment = read(toy(tmp_path))
     with pytest.raises(StoreError, match="no finished run yet"):
-        summarise(Stored(experiment, "", environment()), tmp_path)
+        summarise(StoredExperiment(experiment, "", environment()), tmp_path)
 
 
 def test_runs_of_two_directories_side_by_side(tmp_path):

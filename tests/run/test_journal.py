@@ -11,7 +11,7 @@ import pytest
 import zofw
 from zofw.core import Tile
 from zofw.run.files import journal
-from zofw.run.files.journal import FRAME, HEAD, NOWHERE, Entry, Journal, Kind, read
+from zofw.run.files.journal import FRAME, HEAD, NOWHERE, Entry, EntryKind, Journal, read
 
 IDENTITY, OTHER = bytes(range(16)), bytes(16)
 
@@ -20,10 +20,10 @@ IDENTITY, OTHER = bytes(range(16)), bytes(16)
 def path(tmp_path):
     rng = np.random.default_rng(0)
     book = Journal(tmp_path / "j", IDENTITY)
-    shapes = {Kind.ANSWER: [(2, 3), (2, 1)], Kind.PART: [(4,)], Kind.AGAIN: [(3,)]}
-    for k, kind in enumerate(Kind):
+    shapes = {EntryKind.ANSWER: [(2, 3), (2, 1)], EntryKind.PART: [(4,)], EntryKind.AGAIN: [(3,)]}
+    for k, kind in enumerate(EntryKind):
         arrays = tuple(rng.standard_normal(shape) for shape in shapes.get(kind, []))
-        tile = Tile(0, 1, 2, 3, 4, 8) if kind is Kind.PART else NOWHERE
+        tile = Tile(0, 1, 2, 3, 4, 8) if kind is EntryKind.PART else NOWHERE
         book.append(Entry(kind, k, 10 + k, k, 2 * k, 0.5 * k, tile, arrays))
     book.close()
     return tmp_path / "j"
@@ -33,12 +33,12 @@ def test_entries_come_back(path):
     reading = read(path, IDENTITY)
     assert not reading.damaged and reading.size == path.stat().st_size
     for k, entry in enumerate(reading.entries):
-        fields = (list(Kind)[k], k, 10 + k, k, 2 * k, 0.5 * k)
+        fields = (list(EntryKind)[k], k, 10 + k, k, 2 * k, 0.5 * k)
         assert (entry.kind, entry.serial, entry.number, entry.a, entry.b, entry.seconds) == fields
     assert [array.shape for array in reading.entries[0].arrays] == [(2, 3), (2, 1)]
     assert reading.entries[1].tile == Tile(0, 1, 2, 3, 4, 8)
     again = Journal(path, IDENTITY, reading.size, reading.digest)
-    again.append(Entry(Kind.FAILED, 5, 15))
+    again.append(Entry(EntryKind.FAILED, 5, 15))
     again.close()
     assert [entry.serial for entry in read(path, IDENTITY).entries] == [0, 1, 2, 3, 4, 5]
 
@@ -81,7 +81,7 @@ def test_entries_cannot_be_left_out_or_exchanged(path):
 
 
 def test_a_sound_entry_that_says_nonsense_is_damage(path):
-    for body in (b"", b"\xff" * 41, Entry(Kind.ANSWER, 0, 0).pack() + b"\x01" + b"\xff" * 8):
+    for body in (b"", b"\xff" * 41, Entry(EntryKind.ANSWER, 0, 0).pack() + b"\x01" + b"\xff" * 8):
         digest = journal._digest(body, journal._digest(path.read_bytes()[: HEAD.size], b""))
         path.write_bytes(path.read_bytes()[: HEAD.size] + FRAME.pack(len(body), digest) + body)
         assert read(path, IDENTITY).damaged and not read(path, IDENTITY).entries
@@ -111,9 +111,9 @@ def test_a_write_that_fails_half_way_leaves_no_trace(path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", half)
         with pytest.raises(OSError, match="No space left"):
-            book.append(Entry(Kind.AGAIN, 5, 0, arrays=(np.zeros(100),)))
+            book.append(Entry(EntryKind.AGAIN, 5, 0, arrays=(np.zeros(100),)))
     assert path.read_bytes() == before
-    book.append(Entry(Kind.AGAIN, 5, 0, arrays=(np.zeros(100),)))
+    book.append(Entry(EntryKind.AGAIN, 5, 0, arrays=(np.zeros(100),)))
     book.close()
     assert len(read(path, IDENTITY).entries) == 6
 
@@ -125,6 +125,6 @@ def test_the_disk_is_reached_once_a_second(tmp_path, monkeypatch):
     book = Journal(tmp_path / "j", IDENTITY)
     for k in range(100):
         now[0] += 0.1
-        book.append(Entry(Kind.AGAIN, k, 0, arrays=(np.zeros(1),)))
+        book.append(Entry(EntryKind.AGAIN, k, 0, arrays=(np.zeros(1),)))
     assert 8 <= len(syncs) <= 12
     book.close()

@@ -16,7 +16,7 @@ from zofw.problems import BlackBox
 from zofw.run import minimize
 from zofw.sets import SetLike, as_set, can_clip
 
-Estimator: TypeAlias = tuple[str, base.BaseEstimator]
+NamedEstimator: TypeAlias = tuple[str, base.BaseEstimator]
 
 
 class _Voting(base.BaseEstimator):
@@ -26,7 +26,7 @@ class _Voting(base.BaseEstimator):
 
     def __init__(
         self,
-        estimators: Sequence[Estimator],
+        estimators: Sequence[NamedEstimator],
         *,
         scoring: str | Callable[..., float] | None = None,
         cv: int | model_selection.BaseCrossValidator = 5,
@@ -80,7 +80,7 @@ class _Voting(base.BaseEstimator):
         self.best_score_, self.weights_ = -best[0][0], best[0][1]
         self.estimators_ = [base.clone(estimator).fit(X, y) for _, estimator in self._named()]
 
-    def _named(self) -> Sequence[Estimator]:
+    def _named(self) -> Sequence[NamedEstimator]:
         if not self.estimators or not all(len(pair) == 2 for pair in self.estimators):
             raise ValueError(
                 f"estimators should be a list of pairs (name, estimator) with at least one; got {self.estimators!r}."

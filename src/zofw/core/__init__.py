@@ -7,11 +7,11 @@ Dictionary used everywhere: x iterate, s vertex, g gradient estimate, U directio
 rho averaging, p refresh probability, n components, d dimension, b directions, S batch, t iteration.
 """
 
+from zofw.atoms import Array
 from zofw.core.protocols import Algorithm, Checking, FirstOrder, MethodLike, Problem, Resolving, Step
 from zofw.core.query import (
     WORST,
     Answer,
-    Array,
     Batch,
     Clips,
     Directions,

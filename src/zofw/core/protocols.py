@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from zofw.core.query import Answer, Array, Indices, Query
+from zofw.atoms import Array
+from zofw.core.query import Answer, Indices, Query
 from zofw.core.task import FirstOrderTask, Info, Task
 
 Step: TypeAlias = Generator[Query, Answer, tuple[Any, Info]]

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_check
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zofw.atoms import Array
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Seed: TypeAlias = (
     int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None

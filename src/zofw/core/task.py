@@ -10,8 +10,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zofw.atoms import Atom, as_atom
-from zofw.core.query import Array, Batch, Directions, Indices, Pattern
+from zofw.atoms import Array, Atom, as_atom
+from zofw.core.query import Batch, Directions, Indices, Pattern
 
 ONE_THREAD = 8192  # entries of vectors that OpenBLAS, which comes with NumPy, multiplies on one thread
 

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from zofw.data.catalogue import Archive, Dataset, File, Kind, Part, datasets
+from zofw.data.catalogue import Archive, DataPart, Dataset, File, Kind, datasets
 from zofw.data.errors import DataError
 from zofw.data.images import Images, read_cifar10, read_idx
 from zofw.data.libsvm import read_libsvm
@@ -19,11 +19,11 @@ __all__ = [
     "Archive",
     "Check",
     "DataError",
+    "DataPart",
     "Dataset",
     "File",
     "Images",
     "Kind",
-    "Part",
     "cache_folder",
     "datasets",
     "fetch",

@@ -30,7 +30,7 @@ from types import MappingProxyType
 
 from zofw.data.errors import DataError
 
-__all__ = ["Archive", "Dataset", "File", "Kind", "Part", "datasets", "describe"]
+__all__ = ["Archive", "DataPart", "Dataset", "File", "Kind", "datasets", "describe"]
 
 
 class Kind(Enum):
@@ -63,7 +63,7 @@ class File:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DataPart:
     """What is loaded at once: files in order, and the n, d, nnz and label counts that must come out."""
 
     files: tuple[File, ...]
@@ -80,13 +80,13 @@ class Dataset:
     name: str
     kind: Kind
     about: str
-    parts: Mapping[str, Part]
+    parts: Mapping[str, DataPart]
 
     @property
     def files(self) -> tuple[File, ...]:
         return tuple(dict.fromkeys(file for part in self.parts.values() for file in part.files))
 
-    def part(self, split: str | None, default: str = "all") -> Part:
+    def part(self, split: str | None, default: str = "all") -> DataPart:
         try:
             return self.parts[split or default]
         except KeyError:
@@ -108,11 +108,13 @@ def _sparse(
     name: str, about: str, file: File, n: int, d: int, nnz: int | None, labels: tuple[int, int] | None
 ) -> Dataset:
     counts = None if labels is None else {-1: labels[0], +1: labels[1]}
-    return Dataset(name, Kind.SPARSE, about, {"all": Part((file,), n, d, nnz, counts)})
+    return Dataset(name, Kind.SPARSE, about, {"all": DataPart((file,), n, d, nnz, counts)})
 
 
 def _embedded(name: str, about: str, n: int, d: int, labels: tuple[int, int]) -> Dataset:
-    return Dataset(name, Kind.EMBEDDED, about, {"all": Part((), n, d, n * d, {-1: labels[0], +1: labels[1]})})
+    return Dataset(
+        name, Kind.EMBEDDED, about, {"all": DataPart((), n, d, n * d, {-1: labels[0], +1: labels[1]})}
+    )
 
 
 def _mnist(stem: str, plain: str, packed: str) -> File:
@@ -245,7 +247,7 @@ _ENTRIES = (
         Kind.IMAGES,
         "handwritten digits, 28×28 grey pixels",
         {
-            "train": Part(
+            "train": DataPart(
                 (
                     _mnist(
                         "train-images-idx3-ubyte",
@@ -262,7 +264,7 @@ _ENTRIES = (
                 784,
                 labels=_counts(5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
             ),
-            "test": Part(
+            "test": DataPart(
                 (
                     _mnist(
                         "t10k-images-idx3-ubyte",
@@ -286,14 +288,14 @@ _ENTRIES = (
         Kind.IMAGES,
         "ten kinds of objects, 32×32 colour pixels; train-1 is the first of five training batches",
         {
-            "train": Part(_CIFAR_TRAIN, 50_000, 3072, labels=_counts(*[5000] * 10)),
-            "train-1": Part(
+            "train": DataPart(_CIFAR_TRAIN, 50_000, 3072, labels=_counts(*[5000] * 10)),
+            "train-1": DataPart(
                 _CIFAR_TRAIN[:1],
                 10_000,
                 3072,
                 labels=_counts(1005, 974, 1032, 1016, 999, 937, 1030, 1001, 1025, 981),
             ),
-            "test": Part((_CIFAR_TEST,), 10_000, 3072, labels=_counts(*[1000] * 10)),
+            "test": DataPart((_CIFAR_TEST,), 10_000, 3072, labels=_counts(*[1000] * 10)),
         },
     ),
     _embedded(
@@ -315,7 +317,7 @@ _ENTRIES = (
         Kind.WEIGHTS,
         "Carlini and Wagner's MNIST architecture, trained; for zofw.targets.mnist_carlini",
         {
-            "all": Part(
+            "all": DataPart(
                 (
                     File(
                         "weights/mnist_carlini_FW-AdvML.npz",
@@ -330,7 +332,7 @@ _ENTRIES = (
         Kind.WEIGHTS,
         "ResNet-20 trained on CIFAR-10, npz or state dict; for zofw.targets.cifar10_resnet20",
         {
-            "npz": Part(
+            "npz": DataPart(
                 (
                     File(
                         "weights/cifar10_resnet20.npz",
@@ -338,7 +340,7 @@ _ENTRIES = (
                     ),
                 )
             ),
-            "th": Part(
+            "th": DataPart(
                 (
                     File(
                         "weights/resnet20-12fca82f.th",

@@ -11,19 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from zofw.data.catalogue import Dataset, Kind, Part, describe
+from zofw.data.catalogue import DataPart, Dataset, Kind, describe
 from zofw.data.errors import DataError
 from zofw.data.images import Images, read_cifar10, read_idx
 from zofw.data.libsvm import read_libsvm
 from zofw.data.packing import read_bytes
 from zofw.data.store import Stored, cache_folder, check, find, obtain
-from zofw.files import read_arrays, write_whole
+from zofw.storage import read_arrays, write_whole
 
 __all__ = ["Check", "load", "verify"]
 
 Floats = NDArray[np.float64]
-Sparse = tuple[csr_array, Floats]
-Dense = tuple[Floats, Floats]
+SparseData = tuple[csr_array, Floats]
+DenseData = tuple[Floats, Floats]
 
 _log = logging.getLogger(__name__)
 
@@ -33,14 +33,14 @@ _FORMAT = 1  # of the binary cache
 @overload
 def load(name: Literal["mnist", "cifar10"], *, split: str | None = None) -> Images: ...
 @overload
-def load(name: Literal["breast-cancer", "digits"]) -> Dense: ...
+def load(name: Literal["breast-cancer", "digits"]) -> DenseData: ...
 @overload
 def load(
     name: Literal["a9a", "a9a.t", "w8a", "rcv1", "real-sim", "rcv1-subsets", "news20-binary"],
-) -> Sparse: ...
+) -> SparseData: ...
 @overload
-def load(name: str, *, split: str | None = None) -> Sparse | Dense | Images: ...
-def load(name: str, *, split: str | None = None) -> Sparse | Dense | Images:
+def load(name: str, *, split: str | None = None) -> SparseData | DenseData | Images: ...
+def load(name: str, *, split: str | None = None) -> SparseData | DenseData | Images:
     """Load a data set by its name: from ZOFW_DATA, else the user's cache, else its own site.
 
     Parameters
@@ -115,7 +115,7 @@ def verify(name: str) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def _sparse(dataset: Dataset, part: Part) -> Sparse:
+def _sparse(dataset: Dataset, part: DataPart) -> SparseData:
     stored = obtain(dataset, part.files[0])
     kept = cache_folder() / "parsed" / f"{dataset.name}-v{_FORMAT}-{stored.digest[:32]}.npz"
     if kept.is_file():
@@ -133,7 +133,7 @@ def _sparse(dataset: Dataset, part: Part) -> Sparse:
     return Z, y
 
 
-def _read_kept(kept: Path, dataset: Dataset, part: Part) -> Sparse:
+def _read_kept(kept: Path, dataset: Dataset, part: DataPart) -> SparseData:
     arrays = read_arrays(read_bytes(kept))
     y = arrays["y"]
     Z = csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(y), part.d or 0))
@@ -142,7 +142,7 @@ def _read_kept(kept: Path, dataset: Dataset, part: Part) -> Sparse:
     return Z, y
 
 
-def _parse(dataset: Dataset, part: Part, stored: Stored) -> Sparse:
+def _parse(dataset: Dataset, part: DataPart, stored: Stored) -> SparseData:
     where = str(stored.path)
     many = dataset.name == "news20-binary"
     Z, y = read_libsvm(stored.content, n_features=part.d, binary=not many, name=where)
@@ -154,7 +154,7 @@ def _parse(dataset: Dataset, part: Part, stored: Stored) -> Sparse:
     return Z, y
 
 
-def _images(dataset: Dataset, part: Part) -> Images:
+def _images(dataset: Dataset, part: DataPart) -> Images:
     stored = [obtain(dataset, file) for file in part.files]
     where = str(stored[0].path)
     if dataset.name == "mnist":
@@ -171,7 +171,7 @@ def _images(dataset: Dataset, part: Part) -> Images:
     return images
 
 
-def _embedded(dataset: Dataset, part: Part) -> Dense:
+def _embedded(dataset: Dataset, part: DataPart) -> DenseData:
     try:
         from sklearn.datasets import load_breast_cancer, load_digits
     except ImportError as error:
@@ -193,7 +193,7 @@ def _embedded(dataset: Dataset, part: Part) -> Dense:
 
 def _hold_to_entry(
     dataset: Dataset,
-    part: Part,
+    part: DataPart,
     shape: tuple[int, ...],
     nnz: int | None,
     y: NDArray[np.float64] | NDArray[np.int64],

@@ -24,7 +24,7 @@ from tqdm import tqdm
 from zofw.data.catalogue import Archive, Dataset, File, describe
 from zofw.data.errors import DataError
 from zofw.data.packing import SUFFIXES, read_bytes, sha256, unpack
-from zofw.files import write_whole
+from zofw.storage import write_whole
 
 __all__ = ["Stored", "cache_folder", "check", "fetch", "find", "locate", "obtain"]
 

@@ -21,7 +21,7 @@ from zofw.desk.request import Request
 from zofw.desk.round import Round, check_counts
 from zofw.run import Session
 from zofw.run.files.documents import FileError
-from zofw.run.files.journal import Kind
+from zofw.run.files.journal import EntryKind
 from zofw.run.record.run import FAILED
 from zofw.sets import SetLike
 
@@ -331,7 +331,7 @@ class Desk:
         told: dict[int, float] = {}
         charged = 0
         for entry in entries:
-            if entry.kind is Kind.PART:
+            if entry.kind is EntryKind.PART:
                 first = round.whole.number(entry.tile)
                 told = dict(enumerate(entry.arrays[0].tolist(), first)) | told
             elif entry.arrays[0][0] == round.code:

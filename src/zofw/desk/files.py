@@ -8,8 +8,8 @@ import uuid
 from pathlib import Path
 from typing import NoReturn
 
-from zofw.files import read_arrays, sync_folder
 from zofw.run.files.documents import FileError, StorageError
+from zofw.storage import read_arrays, sync_folder
 
 ENDINGS = (".json", ".npz")
 LONGEST = 1 << 28  # bytes of a file that is read

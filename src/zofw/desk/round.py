@@ -17,7 +17,7 @@ from zofw.run.answering.pipeline import OpenAnswer
 
 TOGETHER = 1 << 20  # coordinates of points unfolded at a time: 8 MB
 
-Seen = list[tuple[Array, int]]
+Evaluations = list[tuple[Array, int]]
 
 
 class Elsewhere:
@@ -59,7 +59,7 @@ class Round:
         self.label = f"{number:06d}-{fingerprint(query)}"
         self.whole = OpenAnswer(ELSEWHERE, query)
         self._window = max(1, TOGETHER // query.anchors.shape[1])
-        self._nearby: tuple[int, Seen] = -1, []
+        self._nearby: tuple[int, Evaluations] = -1, []
         self.twins = self._find_twins() if merge else None  # number → units
         count = self.whole.units if self.twins is None else len(self.twins)
         self.values: Array = np.zeros(count)
@@ -157,8 +157,8 @@ class Round:
                 self._nearby = start, self._unfold(start, min(start + self._window, self.whole.units))
             yield self._nearby[1][unit - start]
 
-    def _unfold(self, start: int, stop: int) -> Seen:
-        seen: Seen = []
+    def _unfold(self, start: int, stop: int) -> Evaluations:
+        seen: Evaluations = []
 
         def look(x: Array, component: int) -> float:
             seen.append((x, component))

@@ -24,7 +24,7 @@ def check_method(method: MethodLike) -> Report:
     Report
         One finding for each law; ``report.ok``, ``print(report)``, ``report.raise_if_failed()``.
     """
-    subject = mathematics.Subject(method)
+    subject = mathematics.MethodSubject(method)
     return Report(repr(subject.settings), None, tuple(examine(law, subject) for law in METHOD_LAWS))
 
 

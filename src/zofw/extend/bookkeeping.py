@@ -14,7 +14,7 @@ import numpy as np
 
 from zofw.algorithms.facts import evaluate as value_of
 from zofw.core import ConvexSet, Problem, State
-from zofw.extend.mathematics import Subject
+from zofw.extend.mathematics import MethodSubject
 from zofw.extend.play import smooth_sum
 from zofw.problems import evaluate, mean_value
 from zofw.run import BudgetError, Session
@@ -37,7 +37,7 @@ def gradient(x: np.ndarray) -> np.ndarray:
     return np.array([(objective(x + e) - objective(x - e)) / 2 for e in np.eye(len(x))])
 
 
-def session(on: Subject, region: ConvexSet = REGION, **limits: Any) -> Session:
+def session(on: MethodSubject, region: ConvexSet = REGION, **limits: Any) -> Session:
     settings = {"budget": BUDGET, "max_iter": ITERATIONS} | limits
     return Session(
         region, dim=DIM, n=N, method=on.settings, rng=5, objective=objective, gradient=gradient, **settings
@@ -50,7 +50,7 @@ def finish(run: Session, problem: Problem = PROBLEM) -> Result:
     return run.result()
 
 
-def stays_inside_and_is_counted(on: Subject) -> Iterator[str]:
+def stays_inside_and_is_counted(on: MethodSubject) -> Iterator[str]:
     """every iterate is a member, t grows by one, and every query is counted within the budget"""
     for region in (REGION, L2Ball(1.5), Simplex(), NuclearBall(2.0, (3, 3))):
         seen: list[State] = []
@@ -75,7 +75,7 @@ def _note(seen: list[State], run: Session) -> None:
     seen.append(run.state)
 
 
-def resumes_from_any_query(on: Subject) -> Iterator[str]:
+def resumes_from_any_query(on: MethodSubject) -> Iterator[str]:
     """a run that is saved and read again before every query is the uninterrupted run, bit for bit"""
     whole = finish(session(on))
     run = session(on)
@@ -96,7 +96,7 @@ def resumes_from_any_query(on: Subject) -> Iterator[str]:
         yield f"x ends at {parts.x} instead of {whole.x}."
 
 
-def is_pure(on: Subject) -> Iterator[str]:
+def is_pure(on: MethodSubject) -> Iterator[str]:
     """a step changes neither the state it was given nor its settings, and the same seed is the same run"""
     run, kept = session(on), []
     run.observers.append(lambda run: kept.append((run.state, _frozen(run.state), repr(run.algorithm))))
@@ -114,7 +114,7 @@ def _frozen(state: State) -> str:
         return repr(state)
 
 
-def settings_are_a_value(on: Subject) -> Iterator[str]:
+def settings_are_a_value(on: MethodSubject) -> Iterator[str]:
     """settings are a frozen dataclass that can be compared, copied and printed, under the name it is registered by"""
     run = session(on)
     settings: Any = run.algorithm
@@ -128,13 +128,13 @@ def settings_are_a_value(on: Subject) -> Iterator[str]:
         yield f"it is registered as {on.method!r} and has the name {type(settings).name!r}."
 
 
-def least_budget_is_enough(on: Subject) -> Iterator[str]:
+def least_budget_is_enough(on: MethodSubject) -> Iterator[str]:
     """the least budget pays for one iteration, and one query less is refused with that number"""
     first = session(on, budget=10**7, max_iter=1)
     least = finish(first).nfev
     if least < 2:
         raise Skipped("the first iteration asks one query or none")
-    fixed = Subject(first.algorithm)
+    fixed = MethodSubject(first.algorithm)
     if finish(session(fixed, budget=least)).nfev != least:
         yield f"an iteration takes {least} queries, and with a budget of {least} none is made."
     try:
@@ -145,7 +145,7 @@ def least_budget_is_enough(on: Subject) -> Iterator[str]:
             yield f"the refusal of {least - 1} queries names {error.least} as the least, not {least}."
 
 
-def refuses_sets_it_cannot_use(on: Subject) -> Iterator[str]:
+def refuses_sets_it_cannot_use(on: MethodSubject) -> Iterator[str]:
     """on a set without projection it runs, or says that it projects"""
     hull = ConvexHull(np.random.default_rng(1).standard_normal((DIM + 3, DIM)))
     if can_project(hull):
@@ -160,14 +160,14 @@ def refuses_sets_it_cannot_use(on: Subject) -> Iterator[str]:
         yield f"x = {x} lies outside {hull!r}."
 
 
-def is_documented(on: Subject) -> Iterator[str]:
+def is_documented(on: MethodSubject) -> Iterator[str]:
     """the module's docstring is the pseudo-code with References, and the class has one"""
     kind = type(on.settings)
     if "References" not in (inspect.getdoc(inspect.getmodule(kind)) or "") or not kind.__doc__:
         yield f"the docstring of {kind.__module__} should be the paper's box and its References."
 
 
-def charges_what_it_states(on: Subject) -> Iterator[str]:
+def charges_what_it_states(on: MethodSubject) -> Iterator[str]:
     """queries and LMO calls of every iteration, and the vectors kept, are those of its facts"""
     facts = on.facts
     problem = smooth_sum(MANY, FEW)

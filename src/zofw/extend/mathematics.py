@@ -38,7 +38,7 @@ ERRORS = 5.0  # standard errors that a mean may be off
 
 
 @dataclass(frozen=True)
-class Subject:
+class MethodSubject:
     """The method under test: a registered name or settings."""
 
     method: MethodLike
@@ -65,7 +65,7 @@ class Subject:
         return as_algorithm(self.settings, task)[0]
 
 
-def short(on: Subject, world: World) -> Iterator[str]:
+def short(on: MethodSubject, world: World) -> Iterator[str]:
     """Where the decrease in a world falls short of what is stated."""
     share, within = on.facts.share, on.facts.within
     limits = {"iterations": 50} if on.first_order else {"budget": within}
@@ -88,22 +88,22 @@ def last(run: Iterator[Moment], world: World) -> Array:
     return x
 
 
-def decreases_on_quadratics(on: Subject) -> Iterator[str]:
+def decreases_on_quadratics(on: MethodSubject) -> Iterator[str]:
     """on a sum of quadratics it attains the stated share of Frank-Wolfe's decrease within the stated queries"""
     yield from short(on, quadratics())
 
 
-def decreases_on_logistic_sums(on: Subject) -> Iterator[str]:
+def decreases_on_logistic_sums(on: MethodSubject) -> Iterator[str]:
     """on a logistic sum it attains the stated share of Frank-Wolfe's decrease within the stated queries"""
     yield from short(on, logistic_sum())
 
 
-def finds_the_vertex(on: Subject) -> Iterator[str]:
+def finds_the_vertex(on: MethodSubject) -> Iterator[str]:
     """told exact differences of linear functions, it goes to the vertex of their mean"""
     yield from short(on, linear_sum())
 
 
-def follows_the_gradient(on: Subject) -> Iterator[str]:
+def follows_the_gradient(on: MethodSubject) -> Iterator[str]:
     """what it hands to its oracle points along the gradient: the mean over the second half of a run, on quadratics"""
     world = quadratics()
     limits = {"iterations": 20} if on.first_order else {"budget": on.facts.within}
@@ -124,7 +124,7 @@ def unit(v: Array) -> Array:
     return v / max(float(np.linalg.norm(v)), 1e-300)
 
 
-def doubling_doubles(on: Subject) -> Iterator[str]:
+def doubling_doubles(on: MethodSubject) -> Iterator[str]:
     """doubling f doubles the estimates and leaves x as it is"""
     world = logistic_sum()
     twice = World(Seen(world.problem, 2.0), world.region)
@@ -158,7 +158,7 @@ def _scaled(value: Any, factor: float) -> Any:
     return Scaled(value, factor) if callable(value) else value * factor
 
 
-def components_are_alike(on: Subject) -> Iterator[str]:
+def components_are_alike(on: MethodSubject) -> Iterator[str]:
     """permuting the components leaves the law of x as it is"""
     world = uneven()
     order = np.array([2, 0, 3, 1])
@@ -166,7 +166,7 @@ def components_are_alike(on: Subject) -> Iterator[str]:
     yield from _alike(on, world, other, np.arange(world.problem.dim), "components")
 
 
-def coordinates_are_alike(on: Subject) -> Iterator[str]:
+def coordinates_are_alike(on: MethodSubject) -> Iterator[str]:
     """permuting the coordinates of f and of the set permutes the law of x"""
     world = uneven()
     places = np.array([3, 0, 4, 1, 2])
@@ -176,7 +176,7 @@ def coordinates_are_alike(on: Subject) -> Iterator[str]:
     yield from _alike(on, world, other, places, "coordinates")
 
 
-def _alike(on: Subject, world: World, other: World, places: Indices, what: str) -> Iterator[str]:
+def _alike(on: MethodSubject, world: World, other: World, places: Indices, what: str) -> Iterator[str]:
     """Whether the mean of x after six iterations is the same in both worlds, as far as noise lets one see."""
     samples = [
         np.array([last(play(on.settings, where, iterations=6, seed=seed), where)[index] for seed in seeds])
@@ -196,7 +196,7 @@ def _alike(on: Subject, world: World, other: World, places: Indices, what: str) 
         )
 
 
-def first_estimate_is_as_stated(on: Subject) -> Iterator[str]:
+def first_estimate_is_as_stated(on: MethodSubject) -> Iterator[str]:
     """the first estimate of a linear function has the stated mean and covariance"""
     stated = on.facts.estimate
     if stated is None:

@@ -27,7 +27,7 @@ import numpy as np
 
 from zofw.core import Array, Indices
 from zofw.kernels import plain
-from zofw.kernels.rows import Rows, Shift, Source, Steps
+from zofw.kernels.rows import Rows, Shift, Source, StencilSteps
 
 __all__ = ["CHOICES", "Routines", "integers", "plain", "prepare", "routines"]
 
@@ -56,12 +56,12 @@ class Routines(Protocol):
     def values(self, loss: str, t: Array) -> Array: ...
     def total(self, loss: str, t: Array) -> float: ...
     def margins(self, rows: Rows, points: Array) -> Array: ...
-    def stencil_sums(self, loss: str, t: Array, along: Array, steps: Steps) -> Array: ...
+    def stencil_sums(self, loss: str, t: Array, along: Array, steps: StencilSteps) -> Array: ...
     def answer(
-        self, kernel: str, loss: str, rows: Rows, shift: Shift, points: Array, U: Source, steps: Steps
+        self, kernel: str, loss: str, rows: Rows, shift: Shift, points: Array, U: Source, steps: StencilSteps
     ) -> Array: ...
     def coordinate_sums(
-        self, loss: str, rows: Rows, place: Indices | None, width: int, t: Array, steps: Steps
+        self, loss: str, rows: Rows, place: Indices | None, width: int, t: Array, steps: StencilSteps
     ) -> Array: ...
 
 

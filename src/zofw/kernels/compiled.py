@@ -11,7 +11,7 @@ import numpy as np
 from zofw.core import Array, Indices
 from zofw.kernels import entries, plain, sums
 from zofw.kernels.plain import LINES, TILE_ROWS, TOTAL_LINES, Entries, Numbers, coordinate_lines, in_order
-from zofw.kernels.rows import EVERY_ROW, Rows, Shift, Source, Steps
+from zofw.kernels.rows import EVERY_ROW, Rows, Shift, Source, StencilSteps
 from zofw.kernels.threads import spread
 
 PIECE_ROWS = 1024  # rows of U in one piece of U c
@@ -114,7 +114,7 @@ def margins(rows: Rows, points: Array) -> Array:
     return out
 
 
-def stencil_sums(loss: str, t: Array, along: Array, steps: Steps) -> Array:
+def stencil_sums(loss: str, t: Array, along: Array, steps: StencilSteps) -> Array:
     """See :func:`zofw.kernels.plain.stencil_sums`."""
     parts = np.empty((-(-t.shape[1] // LINES), len(t), steps.width(along.shape[1])))
     task = partial(sums.product_groups, NUMBER[loss], t, along, steps, parts)
@@ -122,7 +122,9 @@ def stencil_sums(loss: str, t: Array, along: Array, steps: Steps) -> Array:
     return in_order(parts)
 
 
-def answer(kernel: str, loss: str, rows: Rows, shift: Shift, points: Array, U: Source, steps: Steps) -> Array:
+def answer(
+    kernel: str, loss: str, rows: Rows, shift: Shift, points: Array, U: Source, steps: StencilSteps
+) -> Array:
     """See :func:`zofw.kernels.plain.answer`; kernels are those of :mod:`zofw.kernels.table`."""
     points = np.ascontiguousarray(points)
     parts = np.empty((-(-rows.size // LINES), len(points), steps.width(U.columns)))
@@ -139,7 +141,7 @@ def answer(kernel: str, loss: str, rows: Rows, shift: Shift, points: Array, U: S
 
 
 def coordinate_sums(
-    loss: str, rows: Rows, place: Indices | None, width: int, t: Array, steps: Steps
+    loss: str, rows: Rows, place: Indices | None, width: int, t: Array, steps: StencilSteps
 ) -> Array:
     """See :func:`zofw.kernels.plain.coordinate_sums`."""
     lines = coordinate_lines(rows, len(t) * steps.sides * width)

@@ -31,7 +31,7 @@ OUT_TABLE = types.Array(float64, 2, "C")
 OUT_LONGS = types.Array(int64, 1, "C")
 GROUPS = types.Array(float64, 3, "C")
 SHIFT = NamedTuple([REALS, float64], rows.Shift)
-STEPS = NamedTuple([float64, int64, boolean], rows.Steps)
+STEPS = NamedTuple([float64, int64, boolean], rows.StencilSteps)
 SOURCE = NamedTuple([int64, uint64, int64], rows.Source)
 ROWS = {
     index: NamedTuple([REALS, index, index, LONGS, int64, int64, int64], rows.Rows) for index in (INTS, LONGS)

@@ -28,7 +28,7 @@ from zofw.core import Array, Indices, blocks
 from zofw.extras import lazy
 from zofw.kernels import words
 from zofw.kernels.losses import LOSSES, Loss
-from zofw.kernels.rows import KINDS, Rows, Shift, Source, Steps
+from zofw.kernels.rows import KINDS, Rows, Shift, Source, StencilSteps
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -192,13 +192,15 @@ def margins(rows: Rows, points: Array) -> Array:
     return np.ascontiguousarray((rows.csr() @ points.T).T)
 
 
-def answer(kernel: str, loss: str, rows: Rows, shift: Shift, points: Array, U: Source, steps: Steps) -> Array:
+def answer(
+    kernel: str, loss: str, rows: Rows, shift: Shift, points: Array, U: Source, steps: StencilSteps
+) -> Array:
     """:func:`stencil_sums` of sparse rows and implicit directions; ``kernel`` says how compiled code does it."""
     along = SOURCES[KINDS[U.kind]].product(U.key, rows, U.columns)
     return stencil_sums(loss, shift.of(margins(rows, points), rows), along, steps)
 
 
-def stencil_sums(loss: str, t: Array, along: Array, steps: Steps) -> Array:
+def stencil_sums(loss: str, t: Array, along: Array, steps: StencilSteps) -> Array:
     """Σ_i φ(t_i + μp_ij), then Σ_i φ(t_i − μp_ij) for two sides, then Σ_i φ(t_i) for a base: margins t (k, s), p = A U (s, b)."""
     out = np.zeros((len(t), steps.width(along.shape[1])))
     for top, bottom in blocks(t.shape[1], LINES):
@@ -227,7 +229,7 @@ def _values(loss: Loss, t: Array, steps: Array, sides: int) -> list[Array]:
 
 
 def coordinate_sums(
-    loss: str, rows: Rows, place: Indices | None, width: int, t: Array, steps: Steps
+    loss: str, rows: Rows, place: Indices | None, width: int, t: Array, steps: StencilSteps
 ) -> Array:
     """Σ_i φ(t_i ± μ a_ij) for every coordinate j, from the non-zeros of A alone; then Σ_i φ(t_i), asked for or not.
 
@@ -247,7 +249,7 @@ def coordinate_lines(rows: Rows, width: int) -> int:
 
 
 def _group_of_coordinates(
-    loss: Loss, A: csr_array, place: Indices | None, width: int, t: Array, steps: Steps
+    loss: Loss, A: csr_array, place: Indices | None, width: int, t: Array, steps: StencilSteps
 ) -> Array:
     """Σ_i [φ(t_i ± μ a_ij) − φ(t_i)] for every j, and Σ_i φ(t_i), over one group of rows."""
     row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 sp = lazy("scipy.sparse")
 
-Places = NDArray[np.integer]  # of 32 or 64 bits
+IndexArray = NDArray[np.integer]  # of 32 or 64 bits
 EVERY_ROW = np.empty(0, dtype=np.int64)
 NO_OFFSETS = np.empty(0)
 KINDS = ("signs", "normals")
@@ -25,8 +25,8 @@ class Rows(NamedTuple):
     """Positions first, …, last − 1 of a list of rows of a CSR matrix, without a copy; an empty list is every row in order."""
 
     data: Array
-    indices: Places
-    indptr: Places
+    indices: IndexArray
+    indptr: IndexArray
     picked: Indices
     first: int
     last: int
@@ -68,7 +68,7 @@ class Rows(NamedTuple):
         listed = slice(self.first, self.last)
         return self.picked[listed] if self.picked.size else listed
 
-    def _places(self) -> tuple[Places, Places]:
+    def _places(self) -> tuple[IndexArray, IndexArray]:
         """Where the entries lie in the matrix they come from, and where each row begins among them."""
         index = self.numbers()
         starts, ends = self.indptr[:-1][index], self.indptr[1:][index]
@@ -87,7 +87,7 @@ class Shift(NamedTuple):
         return (t - self.offsets[rows.numbers()] if self.offsets.size else t) / self.unit
 
 
-class Steps(NamedTuple):
+class StencilSteps(NamedTuple):
     """The radius in units of t, one side or both, and whether φ(t_i) is wanted too."""
 
     mu: float

@@ -17,7 +17,7 @@ from zofw.kernels.jit import device, fetch, kernel, over_rows
 from zofw.kernels.losses import LOSSES
 from zofw.kernels.packs import QUAD, SIGN_BITS, any_beyond, four_at, of_size, put
 from zofw.kernels.plain import LANES, LINES, STRIP, TOTAL_LINES
-from zofw.kernels.rows import Rows, Shift, Source, Steps
+from zofw.kernels.rows import Rows, Shift, Source, StencilSteps
 from zofw.kernels.words import Words
 
 NAMES = list(LOSSES)
@@ -237,7 +237,7 @@ def series(loss: int, t: Array, c: Array) -> None:
 
 @device
 def sum_group(
-    group: Group, loss: int, steps: Steps, n: int, count: int, left: int, sums: Array, g: int
+    group: Group, loss: int, steps: StencilSteps, n: int, count: int, left: int, sums: Array, g: int
 ) -> None:
     """sums[g] from the margins t and products p of n rows: Σφ(t ± μp) of columns left, … among ``count``, and Σφ(t) behind.
 
@@ -281,7 +281,7 @@ def sum_group(
 
 @kernel(void(int64, jit.TABLE, jit.TABLE, jit.STEPS, jit.GROUPS, int64, int64))
 def product_groups(
-    loss: int, t: Array, along: Array, steps: Steps, sums: Array, start: int, stop: int
+    loss: int, t: Array, along: Array, steps: StencilSteps, sums: Array, start: int, stop: int
 ) -> None:
     """Groups start, …, stop − 1, from margins t and products A U."""
     k, count = t.shape[0], along.shape[1]
@@ -297,7 +297,7 @@ def product_groups(
 
 @over_rows(void, int64, jit.SHIFT, jit.TABLE, jit.SOURCE, jit.STEPS, boolean, jit.GROUPS, int64, int64)
 def row_groups(
-    rows: Rows, loss: int, shift: Shift, points: Array, U: Source, steps: Steps, tabled: bool, sums: Array,
+    rows: Rows, loss: int, shift: Shift, points: Array, U: Source, steps: StencilSteps, tabled: bool, sums: Array,
     start: int, stop: int,
 ) -> None:  # fmt: skip
     """Groups start, …, stop − 1 from sparse rows and implicit directions; where these are all, the first has their total.
@@ -351,7 +351,7 @@ def row_groups(
 
 @over_rows(void, int64, jit.LONGS, jit.LONGS, jit.TABLE, jit.SOURCE, jit.STEPS, jit.GROUPS, int64, int64)
 def column_blocks(
-    rows: Rows, loss: int, where: Indices, touched: Indices, t: Array, U: Source, steps: Steps, sums: Array,
+    rows: Rows, loss: int, where: Indices, touched: Indices, t: Array, U: Source, steps: StencilSteps, sums: Array,
     start: int, stop: int,
 ) -> None:  # fmt: skip
     """Blocks start, …, stop − 1 of 32 columns: the touched entries of each are drawn once, and all rows stream past them."""
@@ -374,7 +374,7 @@ def column_blocks(
 
 @over_rows(void, int64, jit.LONGS, jit.TABLE, jit.STEPS, int64, jit.GROUPS, int64, int64)
 def coordinate_groups(
-    rows: Rows, loss: int, place: Indices, t: Array, steps: Steps, lines: int, sums: Array, start: int, stop: int
+    rows: Rows, loss: int, place: Indices, t: Array, steps: StencilSteps, lines: int, sums: Array, start: int, stop: int
 ) -> None:  # fmt: skip
     """Groups start, …, stop − 1 of the changes along coordinates, and of the values at t."""
     last, data, indices, group = sums.shape[2] - 1, rows.data, rows.indices, room(1, 1, QUAD, 0)

@@ -31,7 +31,7 @@ from zofw.core import Array
 from zofw.lab.numbers import number
 from zofw.lab.spec import Claim
 
-__all__ = ["Band", "Finding", "Lines", "Verdict", "by_heading", "figures_of", "judge", "words"]
+__all__ = ["Band", "ClaimFinding", "Lines", "Verdict", "by_heading", "figures_of", "judge", "words"]
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
 
@@ -49,7 +49,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ClaimFinding:
     """One case's verdict, and the figures that decide it."""
 
     case: str
@@ -75,7 +75,7 @@ class Verdict:
     of: int
     needed: int
     missing: tuple[str, ...]
-    cases: tuple[Finding, ...]
+    cases: tuple[ClaimFinding, ...]
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ class _Judge:
         low, median, high = self.sign * self.case.curves[label][:, at]
         return Band(min(low, high), median, max(low, high))
 
-    def found(self, verdict: str, at: int, mine: Band, rival: str, theirs: Band) -> Finding:
-        return Finding(
+    def found(self, verdict: str, at: int, mine: Band, rival: str, theirs: Band) -> ClaimFinding:
+        return ClaimFinding(
             self.case.name,
             verdict,
             float(self.case.queries[at]),
@@ -120,7 +120,7 @@ class _Judge:
         low, high = sorted((self.sign * band.low, self.sign * band.high))
         return Band(low, self.sign * band.median, high)
 
-    def finding(self) -> Finding | None:
+    def finding(self) -> ClaimFinding | None:
         """None where the methods were not run, or the budget did not pay for a first iteration."""
         claim, case = self.claim, self.case
         if claim.method not in case.curves or claim.method in case.idle:
@@ -153,7 +153,7 @@ class _Judge:
         apart = mine.high < theirs.low or theirs.high < mine.low or claim.test in ("near", "far")
         return self.found((HOLDS if better else FAILS) if apart else OPEN, at, mine, rival, theirs)
 
-    def ahead(self, rivals: Sequence[str], last: int) -> Finding:
+    def ahead(self, rivals: Sequence[str], last: int) -> ClaimFinding:
         """The number of queries at which the method is furthest behind, and who is ahead there."""
         places = [
             (at, rival, self.point(self.claim.method, at), self.point(rival, at))
@@ -170,7 +170,7 @@ class _Judge:
         at, rival, mine, theirs = max(clearly or behind or places, key=lead)
         return self.found(FAILS if clearly else OPEN if behind else HOLDS, at, mine, rival, theirs)
 
-    def saves(self, rival: str, theirs: Band, at: int) -> Finding:
+    def saves(self, rival: str, theirs: Band, at: int) -> ClaimFinding:
         """How many times fewer queries the method needs for the value at which the best rival ends."""
         behind = [k for k in range(at + 1) if self.point(self.claim.method, k).median > theirs.median]
         here = behind[-1] + 1 if behind else 0  # from here on for good
@@ -179,9 +179,11 @@ class _Judge:
         times = end / float(self.case.queries[here]) if reached else 0.0
         verdict = HOLDS if times >= self.claim.factor else FAILS
         found = self.found(verdict, here, self.point(self.claim.method, here), rival, theirs)
-        return Finding(found.case, verdict, found.queries, found.value, rival, found.rival_value, times, end)
+        return ClaimFinding(
+            found.case, verdict, found.queries, found.value, rival, found.rival_value, times, end
+        )
 
-    def falls(self, at: int) -> Finding:
+    def falls(self, at: int) -> ClaimFinding:
         """The slope of logarithms of the median and of the quartiles."""
         span = slice(self.case.place(self.case.queries[at] / 10**0.5), at + 1)
         queries, lines = np.log(self.case.queries[span]), np.log(self.case.curves[self.claim.method][:, span])
@@ -189,11 +191,11 @@ class _Judge:
         level = self.claim.level
         verdict = HOLDS if level / self.claim.factor <= median <= level * self.claim.factor else FAILS
         power, said = Band(low, median, high), Band(level, level, level)
-        return Finding(
+        return ClaimFinding(
             self.case.name, verdict, float(self.case.queries[at]), power, "the power predicted", said
         )
 
-    def stalls(self, at: int, now: Band) -> Finding:
+    def stalls(self, at: int, now: Band) -> ClaimFinding:
         then = self.point(self.claim.method, self.case.place(self.case.queries[at] / 10)).median
         gain = then / now.median if self.sign > 0 else then - now.median
         verdict = HOLDS if gain < self.claim.factor else FAILS
@@ -233,7 +235,7 @@ def by_heading(claims: Sequence[Verdict]) -> dict[str, list[Verdict]]:
     return found
 
 
-def words(found: Finding) -> str:
+def words(found: ClaimFinding) -> str:
     """The figures of one case in words."""
     queries = number(found.queries)
     if found.times is None:

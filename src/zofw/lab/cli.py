@@ -20,13 +20,13 @@ from zofw.lab.cases import Code
 from zofw.lab.check import check_experiment
 from zofw.lab.claims import by_heading, figures_of
 from zofw.lab.console import console, ends, errors, plain_table, watching
-from zofw.lab.desk import counter
-from zofw.lab.experiment import EXPERIMENTS, Stored, conduct, find_experiment, present, tune
+from zofw.lab.desk_commands import counter
+from zofw.lab.experiment import EXPERIMENTS, StoredExperiment, conduct, find_experiment, present, tune
 from zofw.lab.extend import EXTENDING
 from zofw.lab.guard import guarded
 from zofw.lab.information import LOOKING, shelf
 from zofw.lab.numbers import number
-from zofw.lab.options import CodeFile, Json, Only, Out, Profile, Quiet, Spec, Workers
+from zofw.lab.options import CodeFile, Json, Only, Out, Profile, Quiet, Spec, WorkersOption
 from zofw.lab.publish import publish, published, repeat, rewrite
 from zofw.lab.records import Plain, SpecError, plain
 from zofw.lab.report import make_report, write_report
@@ -65,7 +65,7 @@ def _options(
 
 @app.command()
 @guarded
-def demo(out: Out = None, workers: Workers = 2, quiet: Quiet = False, as_json: Json = False) -> None:
+def demo(out: Out = None, workers: WorkersOption = 2, quiet: Quiet = False, as_json: Json = False) -> None:
     """Solve real data with every method under one budget; ends in a table, a figure and a report.
 
     [dim]Example:[/dim]  zofw demo --out runs/demo
@@ -96,7 +96,7 @@ def run(
     out: Out = None,
     code: CodeFile = None,
     check: Annotated[bool, typer.Option("--check", help="Only look for mistakes; nothing is run.")] = False,
-    workers: Workers = 2,
+    workers: WorkersOption = 2,
     quiet: Quiet = False,
     as_json: Json = False,
     explain: Annotated[
@@ -128,7 +128,7 @@ def resume(
         Path, typer.Argument(help="A directory that run, demo or reproduce made, or of one run.")
     ],
     code: CodeFile = None,
-    workers: Workers = 2,
+    workers: WorkersOption = 2,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -137,7 +137,7 @@ def resume(
     [dim]Example:[/dim]  zofw resume runs/mine
     """
     if (folder / "experiment.json").is_file() or not (folder / "spec.json").is_file():
-        _carry_out(Stored.read(folder).spec, folder, workers, quiet, as_json, code=_code(code))
+        _carry_out(StoredExperiment.read(folder).spec, folder, workers, quiet, as_json, code=_code(code))
         return
     outcome = execute(Unit.read(folder, _code(code)))
     if outcome.result is None:
@@ -156,7 +156,7 @@ def tune_rates(
     profile: Profile = None,
     out: Out = None,
     code: CodeFile = None,
-    workers: Workers = 2,
+    workers: WorkersOption = 2,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -237,7 +237,7 @@ def reproduce(
     ] = None,
     only: Only = None,
     code: CodeFile = None,
-    workers: Workers = 2,
+    workers: WorkersOption = 2,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from zofw.lab.numbers import number
-from zofw.lab.runner import Outcome, Progress, Watcher
+from zofw.lab.runner import UnitOutcome, UnitProgress, Watcher
 from zofw.lab.summary import CaseSummary, Summary
 
 __all__ = ["console", "ends", "errors", "plain_table", "watching"]
@@ -69,16 +69,16 @@ class _Live:
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         )
         self.task = self.bar.add_task("", total=None)
-        self.rows: dict[str, Progress] = {}
+        self.rows: dict[str, UnitProgress] = {}
 
     def stage(self, words: str, runs: int) -> None:
         self.rows.clear()
         self.bar.reset(self.task, description=words, total=runs)
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: UnitProgress) -> None:
         self.rows[progress.path] = progress
 
-    def outcome(self, outcome: Outcome) -> None:
+    def outcome(self, outcome: UnitOutcome) -> None:
         self.rows.pop(outcome.unit.path, None)
         self.bar.advance(self.task)
 
@@ -112,7 +112,7 @@ def watching(out: Console, *, quiet: bool = False) -> Iterator[Watcher]:
         def stage(words: str, runs: int) -> None:
             out.print(f"{words}: {runs}")
 
-        def outcome(ended: Outcome) -> None:
+        def outcome(ended: UnitOutcome) -> None:
             if ended.result is not None:
                 end = ended.result
                 status = end.status.replace("_", " ")

@@ -18,14 +18,14 @@ from zofw.lab.costs import cost_rows
 from zofw.lab.methods import all_methods
 from zofw.lab.provenance import Environment, environment
 from zofw.lab.records import SpecError, record
-from zofw.lab.runner import Outcome, Unit, Watcher, find_optimum, one_thread, run_all
+from zofw.lab.runner import Unit, UnitOutcome, Watcher, find_optimum, one_thread, run_all
 from zofw.lab.spec import Case, Experiment, fingerprint, read
 from zofw.lab.store import Folder, StoreError, read_json, read_trace, write_json
 
 __all__ = [
     "EXPERIMENTS",
     "Rate",
-    "Stored",
+    "StoredExperiment",
     "conduct",
     "find_experiment",
     "identity",
@@ -41,7 +41,7 @@ LEAST_RATE, MOST_RATE = 1e-4, 1e4  # beyond which no grid is widened
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredExperiment:
     """What experiment.json says."""
 
     spec: Experiment
@@ -50,7 +50,7 @@ class Stored:
     absent: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, out: Path) -> Stored:
+    def read(cls, out: Path) -> StoredExperiment:
         """The experiment whose runs a directory holds."""
         path = out / "experiment.json"
         if not path.is_file():
@@ -115,7 +115,7 @@ def conduct(
     cases, absent = present(experiment, only)
     chosen = all_methods(experiment.methods, experiment.others)
     made_by = environment(*(method.name for method in chosen))
-    write_json(out / "experiment.json", Stored(experiment, identity(experiment), made_by, absent))
+    write_json(out / "experiment.json", StoredExperiment(experiment, identity(experiment), made_by, absent))
     if experiment.kind == "images":
         source = source_of(experiment)
         folder = out.with_name("-".join(filter(None, (source.name, source.profile))))
@@ -237,7 +237,7 @@ def widened(grid: list[float], best: float) -> list[float]:
     return [*below, *grid, *above]
 
 
-def _scores(outcomes: list[Outcome]) -> dict[float, float]:
+def _scores(outcomes: list[UnitOutcome]) -> dict[float, float]:
     """For each rate the median over the seeds of the window median."""
     ends: dict[float, list[float]] = {}
     for outcome in outcomes:

@@ -33,11 +33,11 @@ CHECKS: dict[str, Callable[[Any], Report]] = {
     "law": check_law,
     "problem": check_problem,
 }
-Kind = Annotated[str, typer.Argument(help=", ".join(KINDS))]
+KindArgument = Annotated[str, typer.Argument(help=", ".join(KINDS))]
 
 
 def new_(
-    kind: Kind,
+    kind: KindArgument,
     name: Annotated[str, typer.Argument(help="Its name, as in my-method.")],
     folder: Annotated[
         Path, typer.Option("--folder", "-f", help="Your project, or a checkout of zofw.")
@@ -58,7 +58,7 @@ def new_(
 
 
 def check_(
-    kind: Kind,
+    kind: KindArgument,
     path: Annotated[str, typer.Argument(help="A registered name, module, module:object or package.object.")],
     dim: Annotated[int, typer.Option("--dim", "-d", min=1, help="The dimension to try a set in.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Only JSON on stdout, for programs.")] = False,

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["CodeFile", "Json", "Only", "Out", "Profile", "Quiet", "Spec", "Workers"]
+__all__ = ["CodeFile", "Json", "Only", "Out", "Profile", "Quiet", "Spec", "WorkersOption"]
 
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Directory for runs and report.", show_default=False)
 ]
-Workers = Annotated[
+WorkersOption = Annotated[
     int, typer.Option("--workers", "-w", min=0, help="Processes, one core each; 0: this one.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]

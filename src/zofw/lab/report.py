@@ -12,27 +12,27 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from zofw.extras import extra
-from zofw.files import write_whole
 from zofw.lab.claims import by_heading, words
-from zofw.lab.experiment import Stored, source_of
+from zofw.lab.experiment import StoredExperiment, source_of
 from zofw.lab.figures import AXES, MANY, QUERIES, colours, draw_curves, strong
 from zofw.lab.images import draw_adversarial, reached, stored_images
 from zofw.lab.numbers import number
 from zofw.lab.store import read_json, write_json
 from zofw.lab.summary import CaseSummary, Curve, Summary, compare, described, read_summary, summarise
+from zofw.storage import write_whole
 
 __all__ = ["make_report", "protocol", "render", "write_report", "write_tables"]
 
 TEMPLATE = "report.html.j2"
 DASHES = ("solid", "dash", "dot", "dashdot")
 
-Rows = Sequence[Sequence[object]]
+TableRows = Sequence[Sequence[object]]
 
 
 def make_report(folder: Path) -> dict[str, Path]:
     """Figures, tables and page for a directory of runs, or again from a summary.json alone."""
     if (folder / "experiment.json").is_file():
-        stored = Stored.read(folder)
+        stored = StoredExperiment.read(folder)
         experiment = stored.spec
         if experiment.kind == "curves":
             summary = summarise(stored, folder)
@@ -42,7 +42,7 @@ def make_report(folder: Path) -> dict[str, Path]:
             source = source_of(experiment)
             runs = folder.with_name("-".join(filter(None, (source.name, source.profile))))
             draw_adversarial(source, runs, folder, experiment.count)
-            rows = reached(summarise(Stored.read(runs), runs))
+            rows = reached(summarise(StoredExperiment.read(runs), runs))
             summary = replace(described(stored), seeds=source.seeds, tuning=source.tuning, rows=rows)
         else:
             summary = replace(described(stored), rows=tuple(read_json(folder / "rows.json")))
@@ -139,7 +139,7 @@ def marks(summary: Summary) -> str:
 
 
 def overtaking(case: CaseSummary, method: str) -> list[list[str]]:
-    """Rows of the table of crossings: from how many queries on a method is ahead of each rival for good."""
+    """TableRows of the table of crossings: from how many queries on a method is ahead of each rival for good."""
 
     def place(value: float | None) -> str:
         return "not in this budget" if value is None else "the start" if value == 0 else number(value)
@@ -275,7 +275,7 @@ END = ("queries", "iterations", "lmos", "seconds")
 
 def write_tables(summary: Summary, folder: Path) -> dict[str, Path]:
     """The end of every curve, the curves themselves, crossings, what was tuned and the claims, as CSV."""
-    tables: dict[str, tuple[Sequence[str], Rows]] = {}
+    tables: dict[str, tuple[Sequence[str], TableRows]] = {}
     both = [(case, curve) for case in summary.cases for curve in case.curves]
     if summary.rows:
         tables[summary.kind] = (list(summary.rows[0]), [list(row.values()) for row in summary.rows])
@@ -364,7 +364,7 @@ def _end_row(case: CaseSummary, curve: Curve) -> list[object]:
     return [case.name, curve.label, curve.group, lr, *bands, *counts, end.status, curve.settings]
 
 
-def _csv(head: Sequence[str], rows: Rows) -> Callable[[BinaryIO], object]:
+def _csv(head: Sequence[str], rows: TableRows) -> Callable[[BinaryIO], object]:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)

@@ -30,7 +30,7 @@ from zofw.registry import UnknownName
 from zofw.run import BudgetError, FileError, LockedError, Session, Status, Trace, minimize
 from zofw.run.record.result import Result
 
-__all__ = ["Ended", "Outcome", "Progress", "Unit", "Watcher", "execute", "run_all"]
+__all__ = ["Ended", "Unit", "UnitOutcome", "UnitProgress", "Watcher", "execute", "run_all"]
 
 REPAYS_COMPILING = 30_000_000  # queries of all runs; below, plain code is done sooner than the compiler
 TOLD_EVERY = 0.25  # seconds between two messages of a worker
@@ -92,7 +92,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Progress:
+class UnitProgress:
     """How far a run is."""
 
     path: str
@@ -134,7 +134,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class UnitOutcome:
     """How a run ended, or a sentence about what went wrong."""
 
     unit: Unit
@@ -147,8 +147,8 @@ class Watcher:
     """Who is told what happens."""
 
     stage: Callable[[str, int], None] = lambda words, runs: None
-    progress: Callable[[Progress], None] = lambda progress: None
-    outcome: Callable[[Outcome], None] = lambda outcome: None
+    progress: Callable[[UnitProgress], None] = lambda progress: None
+    outcome: Callable[[UnitOutcome], None] = lambda outcome: None
 
 
 _kept: dict[str, Built] = {}  # the last problem that was built, for the next run on it
@@ -163,13 +163,13 @@ def built(case: Case, code: Code) -> Built:
     return _kept[key]
 
 
-def execute(unit: Unit, tell: Callable[[Progress], None] | None = None) -> Outcome:
+def execute(unit: Unit, tell: Callable[[UnitProgress], None] | None = None) -> UnitOutcome:
     """Do one run in its directory, from where it was left; its mistakes are sentences."""
     folder = Folder(unit.path)
     try:
         _claim(folder, unit)
         if folder.finished:
-            return Outcome(unit, Ended.read(folder))
+            return UnitOutcome(unit, Ended.read(folder))
         ready = built(unit.case, unit.code)
         task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=unit.case.budget)
         watch = _Watch(unit, ready, tell)
@@ -194,8 +194,8 @@ def execute(unit: Unit, tell: Callable[[Progress], None] | None = None) -> Outco
     except BudgetError as error:
         _not_begun(unit, ready, folder, str(error))
     except MISTAKES as error:
-        return Outcome(unit, None, f"{unit.name}: {_sentence(error)}")
-    return Outcome(unit, Ended.read(folder))
+        return UnitOutcome(unit, None, f"{unit.name}: {_sentence(error)}")
+    return UnitOutcome(unit, Ended.read(folder))
 
 
 def _sentence(error: BaseException) -> str:
@@ -221,7 +221,7 @@ def _claim(folder: Folder, unit: Unit) -> None:
 class _Watch:
     """What goes on the trace beside the objective, and messages about progress."""
 
-    def __init__(self, unit: Unit, ready: Built, tell: Callable[[Progress], None] | None) -> None:
+    def __init__(self, unit: Unit, ready: Built, tell: Callable[[UnitProgress], None] | None) -> None:
         self.unit, self.ready, self.tell = unit, ready, tell
         self.told = 0.0
 
@@ -242,7 +242,7 @@ class _Watch:
             self.told = now
             unit, objective = self.unit, session.trace.rows[-1][3]
             spent = session.nfev, unit.case.budget, session.nit
-            self.tell(Progress(unit.path, unit.name, *spent, objective, session.seconds))
+            self.tell(UnitProgress(unit.path, unit.name, *spent, objective, session.seconds))
 
 
 def _finished(unit: Unit, ready: Built, folder: Folder, result: Result) -> None:
@@ -294,10 +294,10 @@ def find_optimum(case: Case, code: Code, path: Path, starts: int) -> Optimum | s
 
 # ---------------------------------------------------------------------- many runs
 
-_messages: list[Queue[Progress]] = []  # of a worker, to whoever started it
+_messages: list[Queue[UnitProgress]] = []  # of a worker, to whoever started it
 
 
-def _begin(messages: Queue[Progress]) -> None:
+def _begin(messages: Queue[UnitProgress]) -> None:
     _messages.append(messages)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     kernels.prepare()
@@ -313,7 +313,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _execute_in_worker(unit: Unit) -> Outcome:
+def _execute_in_worker(unit: Unit) -> UnitOutcome:
     return execute(unit, _messages[0].put)
 
 
@@ -334,7 +334,7 @@ def one_thread(**more: str) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def run_all(units: Sequence[Unit], *, workers: int = 2, watcher: Watcher = Watcher()) -> list[Outcome]:
+def run_all(units: Sequence[Unit], *, workers: int = 2, watcher: Watcher = Watcher()) -> list[UnitOutcome]:
     """Do many runs; those that are finished already are read, not repeated.
 
     Parameters
@@ -346,9 +346,9 @@ def run_all(units: Sequence[Unit], *, workers: int = 2, watcher: Watcher = Watch
     watcher
         Told in this process of progress and of every outcome.
     """
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, UnitOutcome] = {}
 
-    def end(outcome: Outcome) -> None:
+    def end(outcome: UnitOutcome) -> None:
         outcomes[outcome.unit.path] = outcome
         watcher.outcome(outcome)
 
@@ -366,7 +366,7 @@ def run_all(units: Sequence[Unit], *, workers: int = 2, watcher: Watcher = Watch
             plain_code["ZOFW_KERNELS"] = "numpy"  # the same bits, sooner
         context = get_context("spawn")
         with one_thread(**plain_code):
-            messages: Queue[Progress] = context.Queue()
+            messages: Queue[UnitProgress] = context.Queue()
             pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(messages,))
             try:
                 running = {pool.submit(_execute_in_worker, unit): unit for unit in waiting}
@@ -379,10 +379,10 @@ def run_all(units: Sequence[Unit], *, workers: int = 2, watcher: Watcher = Watch
 
 
 def _collect(
-    running: dict[Future[Outcome], Unit],
-    messages: Queue[Progress],
-    tell: Callable[[Progress], None],
-    end: Callable[[Outcome], None],
+    running: dict[Future[UnitOutcome], Unit],
+    messages: Queue[UnitProgress],
+    tell: Callable[[UnitProgress], None],
+    end: Callable[[UnitOutcome], None],
 ) -> None:
     while running:
         done, _ = wait(running, timeout=TOLD_EVERY, return_when=FIRST_COMPLETED)
@@ -394,4 +394,4 @@ def _collect(
         for future in done:
             unit, error = running.pop(future), future.exception()
             words = f"{unit.name}: {type(error).__name__}: {_sentence(error)}" if error else ""
-            end(Outcome(unit, None, words) if error else future.result())
+            end(UnitOutcome(unit, None, words) if error else future.result())

@@ -35,8 +35,8 @@ __all__ = [
     "read",
 ]
 
-Group = Literal["paper", "others"]
-Kind = Literal["curves", "costs", "complexity", "images"]
+MethodGroup = Literal["paper", "others"]
+ExperimentKind = Literal["curves", "costs", "complexity", "images"]
 Measure = Literal["gap", "objective", "success-rate"]
 Test = Literal["best", "worst", "beats", "near", "far", "stalls", "reaches", "saves", "falls", "ahead"]
 
@@ -146,7 +146,7 @@ class Method:
 
     name: str
     label: str = ""
-    group: Group = "paper"
+    group: MethodGroup = "paper"
     constructor: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     grid: tuple[float, ...] = ()
@@ -279,7 +279,7 @@ class Experiment:
     title: str = ""
     about: str = ""
     note: str = ""
-    kind: Kind = "curves"
+    kind: ExperimentKind = "curves"
     measure: Measure = "objective"
     seeds: tuple[int, ...] = (0,)
     cases: tuple[Case, ...] = field(default=(), metadata={"key": "case"})

@@ -18,10 +18,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from zofw.core import Array
-from zofw.files import write_whole
 from zofw.lab.records import plain
 from zofw.run import Trace
 from zofw.run.record.trace import COLUMNS
+from zofw.storage import write_whole
 
 __all__ = ["Folder", "StoreError", "read_json", "read_trace", "write_json", "write_trace"]
 

@@ -1,4 +1,4 @@
-"""Stored runs in a few numbers: median and quartiles over the seeds on one grid of queries, and where each run ended.
+"""StoredExperiment runs in a few numbers: median and quartiles over the seeds on one grid of queries, and where each run ended.
 
 A curve is the last value known at a number of queries: until a method has paid for its first iteration it is the value at
 x_0. Beside it stands the window median, the median of the values over the last tenth of the queries, which luck with the
@@ -16,12 +16,22 @@ import numpy as np
 from zofw.core import Array
 from zofw.lab.cases import Optimum
 from zofw.lab.claims import Band, Lines, Verdict, judge
-from zofw.lab.experiment import Rate, Stored, present, tuned_rates, window_median
+from zofw.lab.experiment import Rate, StoredExperiment, present, tuned_rates, window_median
 from zofw.lab.methods import all_methods
 from zofw.lab.provenance import Environment, environment
 from zofw.lab.records import SpecError, record
 from zofw.lab.runner import Ended, Unit
-from zofw.lab.spec import Case, Costs, Experiment, Group, Kind, Measure, Method, Tuning, fingerprint
+from zofw.lab.spec import (
+    Case,
+    Costs,
+    Experiment,
+    ExperimentKind,
+    Measure,
+    Method,
+    MethodGroup,
+    Tuning,
+    fingerprint,
+)
 from zofw.lab.store import Folder, StoreError, read_json, read_trace
 
 __all__ = ["CaseSummary", "Crossing", "Curve", "End", "Summary", "compare", "read_summary", "summarise"]
@@ -52,7 +62,7 @@ class Curve:
 
     label: str
     method: str
-    group: Group
+    group: MethodGroup
     settings: str
     reasons: Mapping[str, str]
     runs: int
@@ -131,7 +141,7 @@ class Summary:
     profile: str
     title: str
     about: str
-    kind: Kind
+    kind: ExperimentKind
     measure: Measure
     fingerprint: str
     seeds: tuple[int, ...]
@@ -164,7 +174,7 @@ def read_summary(folder: Path) -> Summary:
         raise StoreError(str(error)) from error
 
 
-def described(stored: Stored) -> Summary:
+def described(stored: StoredExperiment) -> Summary:
     """The experiment of a directory, without any numbers yet."""
     spec = stored.spec
     return Summary(
@@ -174,7 +184,7 @@ def described(stored: Stored) -> Summary:
     )  # fmt: skip
 
 
-def summarise(stored: Stored, out: Path) -> Summary:
+def summarise(stored: StoredExperiment, out: Path) -> Summary:
     """The curves of an experiment's finished runs."""
     experiment = stored.spec
     methods = all_methods(experiment.methods, experiment.others)

@@ -30,7 +30,7 @@ from zofw.directions.implicit import as_csr
 from zofw.extras import lazy
 from zofw.kernels import table
 from zofw.kernels.plain import LINES
-from zofw.kernels.rows import KINDS, NO_OFFSETS, Rows, Shift, Source, Steps
+from zofw.kernels.rows import KINDS, NO_OFFSETS, Rows, Shift, Source, StencilSteps
 from zofw.problems.abilities import TILE_VALUES, Sums
 from zofw.problems.evaluate import reduce_table
 
@@ -158,11 +158,11 @@ class LinearModel(ABC):
             row = table.PRODUCTS
         return self._routines[row.routine](self, query, tile, part)
 
-    def _values(self, query: Query, tile: Tile, part: Part) -> Sums:
+    def _values(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
         """φ at the anchors."""
         return Sums(self.loss(part.margins(query.anchors)).sum(axis=1, keepdims=True))
 
-    def _at_once(self, query: Query, row: table.Row, part: Part) -> Sums:
+    def _at_once(self, query: Query, row: table.Row, part: BatchRows) -> Sums:
         """The sums of all points of a tile by one kernel that does everything."""
         U, rows = query.directions, part.sparse
         assert isinstance(U, Implicit)
@@ -173,7 +173,7 @@ class LinearModel(ABC):
             by.answer(str(row.kernel), str(self.formula), rows, shift, query.anchors, source, steps)
         )
 
-    def _along_products(self, query: Query, tile: Tile, part: Part) -> Sums:
+    def _along_products(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
         """The same from A·U, without a table of values."""
         along = np.ascontiguousarray(part.along(_directions(query))[:, tile.left : tile.right])
         t = part.margins(query.anchors) / self.unit
@@ -181,7 +181,7 @@ class LinearModel(ABC):
         by = kernels.routines(t.size * along.shape[1])
         return self._scaled(by.stencil_sums(str(self.formula), t, along, steps))
 
-    def _along_coordinates(self, query: Query, tile: Tile, part: Part) -> Sums:
+    def _along_coordinates(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
         """The same along coordinates, from the non-zeros alone."""
         wanted, rows = coordinates(query, tile), part.sparse
         place = None
@@ -193,20 +193,20 @@ class LinearModel(ABC):
         found = self._scaled(by.coordinate_sums(str(self.formula), rows, place, len(wanted), t, steps))
         return found if query.stencil.has_base and tile.first else Sums(found.values[:, :-1])
 
-    def _table(self, query: Query, tile: Tile, part: Part) -> Sums:
+    def _table(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
         """All values φ(t ± μAU), in a table."""
         along = part.along(_directions(query))[:, tile.left : tile.right]
         steps = np.multiply(along.T, query.radius, order="C")  # (w, s)
         margins = part.margins(query.anchors)
         return _joined([self._table_sums(query, tile, t[None, :], steps) for t in margins])
 
-    def _paired(self, query: Query, tile: Tile, part: Part) -> Sums:
+    def _paired(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
         """One value for each direction and its component."""
         along = paired_product(_directions(query), part.matrix, tile.left, tile.right)
         steps, margins = query.radius * along[:, None], part.margins(query.anchors)
         return _joined([self._table_sums(query, tile, t[:, None], steps) for t in margins])
 
-    def _own(self, query: Query, tile: Tile, part: Part) -> Sums:
+    def _own(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
         """φ(t_i + μ s_j a_ij) for every pair of a component and a coordinate; margins once for each component."""
         U, pairs = query.directions, slice(tile.left, tile.right)
         assert isinstance(U, UnitSteps)
@@ -228,7 +228,7 @@ class LinearModel(ABC):
         """i·d + j of the entries of a sparse A, increasing."""
         return np.asarray(_row_of(self.matrix) * self.dim + self.matrix.indices)
 
-    def _touched(self, query: Query, tile: Tile, part: Part) -> Sums:
+    def _touched(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
         """The values that a step along a coordinate changes, in a table."""
         touched, margins = Touched.of(query, tile, part.matrix), part.margins(query.anchors)
         return _joined([self._coordinate_sums(query, tile, t, touched) for t in margins])
@@ -243,9 +243,9 @@ class LinearModel(ABC):
         "touched": _touched,
     }
 
-    def _steps(self, query: Query) -> Steps:
+    def _steps(self, query: Query) -> StencilSteps:
         """The stencil, in units of the margins."""
-        return Steps(query.radius / self.unit, 1 + query.stencil.two_sided, query.stencil.has_base)
+        return StencilSteps(query.radius / self.unit, 1 + query.stencil.two_sided, query.stencil.has_base)
 
     def _scaled(self, sums: Array) -> Sums:
         return Sums(sums if self.height == 1.0 else self.height * sums)
@@ -283,14 +283,14 @@ class LinearModel(ABC):
         """Non-zeros of an average row, rounded up."""
         return -(-int(self.matrix.nnz) // self.n)
 
-    def _part(self, batch: Batch, top: int, bottom: int) -> Part:
+    def _part(self, batch: Batch, top: int, bottom: int) -> BatchRows:
         """Positions top, …, bottom − 1 of a batch; sparse rows without a copy."""
         index = slice(top, bottom) if batch.indices is None else batch.indices[top:bottom]
         rows = Rows.of(self.matrix, batch.indices, top, bottom) if self.sparse else self.matrix[index]
-        return Part(rows, index, self.offsets)
+        return BatchRows(rows, index, self.offsets)
 
 
-class Part(NamedTuple):
+class BatchRows(NamedTuple):
     """Rows of A, where they are in it, and the offsets of all of them."""
 
     rows: Rows | Array

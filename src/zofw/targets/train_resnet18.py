@@ -124,7 +124,7 @@ def augment(pixels: Tensor, rng: np.random.Generator) -> Tensor:
 def _save(
     network: nn.Module, optimiser: torch.optim.Optimizer, run: dict[str, float], epochs: int, checkpoint: Path
 ) -> None:
-    from zofw.files import write_whole
+    from zofw.storage import write_whole
 
     state = {
         "run": run,
@@ -184,7 +184,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     from zofw.data import load
-    from zofw.files import write_whole
+    from zofw.storage import write_whole
 
     given = vars(_parser().parse_args(arguments))
     settings = Training(**{name: given[name] for name in asdict(Training())})

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from zofw.files import check_archive, read_arrays
+from zofw.storage import check_archive, read_arrays
 
 __all__ = ["WeightsError", "frozen", "load_weights", "named_weights", "read_checkpoint", "read_weights"]
 

@@ -53,7 +53,7 @@ def touched(matrix: Matrix) -> tuple[Indices, Array]:
 
 
 @dataclass(frozen=True)
-class Known:
+class MeasuredSlope:
     """A slope ⟨∇f(x), a − o⟩ that was measured: the atom, ‖a − o‖², the curvature there, the measurement's variance."""
 
     atom: Atom
@@ -88,7 +88,7 @@ class Belief:
     g: Array
     variance: float
     origin: Array
-    known: tuple[Known, ...] = ()
+    known: tuple[MeasuredSlope, ...] = ()
 
     def complement(self) -> Complement:
         """Of the directions known better than the Gaussian knows them."""
@@ -123,7 +123,7 @@ class Belief:
         g[rows] += A @ np.linalg.solve(gram, slopes - A.T @ g[rows])
         return replace(self, g=g)
 
-    def remember(self, slopes: tuple[Known, ...], most: int = REMEMBERED) -> Belief:
+    def remember(self, slopes: tuple[MeasuredSlope, ...], most: int = REMEMBERED) -> Belief:
         """Keep measured slopes, each in place of an older one of the same atom."""
         keys = {k.atom.key() for k in slopes}
         others = tuple(k for k in self.known if k.atom.key() not in keys)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.belief import Known, offsets, squares
+from zofw.algorithms.explore_correct.belief import MeasuredSlope, offsets, squares
 from zofw.algorithms.explore_correct.quadratic import simplex_step
 from zofw.algorithms.explore_correct.state import Action, Candidate, Model, State, Values
 from zofw.atoms import Atom, Dense
@@ -184,7 +184,7 @@ def correct(
     walker = state.walk.belief
     if change > 0:
         belief, walker = belief.age(move, DRIFT * move * unit), walker.age(0.0, move * unit / task.dim)
-    fresh = tuple(Known(atoms[j], float(sq[j]), float(H[j, j]), float(v[j]) / m * rest) for j in live)
+    fresh = tuple(MeasuredSlope(atoms[j], float(sq[j]), float(H[j, j]), float(v[j]) / m * rest) for j in live)
     error = v[live] / m * rest
     promised = -(lin + 0.5 * move) if theta == 1 else 0.0
     surprise = change if promised <= 0 else min(change, abs((got.value - value) / promised - 1))

@@ -25,7 +25,7 @@ from zofw.problems.evaluate import Part, assemble, cells, own_sums, reduce_table
 from zofw.run.answering.policy import Retry, Stopped, blamed, within
 from zofw.run.answering.signals import Interrupted, Signals
 from zofw.run.files.documents import FileError
-from zofw.run.files.journal import Kind
+from zofw.run.files.journal import EntryKind
 from zofw.run.session.session import Session
 
 logger = logging.getLogger("zofw")
@@ -391,4 +391,4 @@ class Attempts:
 
 def restored(session: Session) -> list[Part]:
     """Parts of the open query's answer from before this process."""
-    return [Part(entry.tile, Sums(*entry.arrays)) for entry in session.parts if entry.kind is Kind.PART]
+    return [Part(entry.tile, Sums(*entry.arrays)) for entry in session.parts if entry.kind is EntryKind.PART]

@@ -19,12 +19,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from zofw.extras import lazy
-from zofw.files import read_arrays, write_whole
+from zofw.storage import Arrays, read_arrays, write_whole
 
 sp = lazy("scipy.sparse")
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-Arrays = dict[str, np.ndarray]
+Document: TypeAlias = "bool | int | float | str | list[Document] | dict[str, Document] | None"
 
 
 class FileError(ValueError):
@@ -50,7 +49,7 @@ class StorageError(OSError):
         )
 
 
-def encode(value: object, arrays: Arrays) -> Json:
+def encode(value: object, arrays: Arrays) -> Document:
     """``value`` as JSON, its arrays put into ``arrays``."""
     if value is None or isinstance(value, (bool, str)):
         return value
@@ -93,7 +92,9 @@ def can_encode(value: object) -> bool:
     return True
 
 
-def decode(document: Json, arrays: Mapping[str, np.ndarray], known: Mapping[str, type] | None = None) -> Any:
+def decode(
+    document: Document, arrays: Mapping[str, np.ndarray], known: Mapping[str, type] | None = None
+) -> Any:
     """The value that ``encode`` wrote; ``known`` adds classes from outside zofw by their path."""
     if isinstance(document, list):
         return [decode(item, arrays, known) for item in document]

@@ -43,7 +43,7 @@ ROOM = 1 << 17  # bytes that are reserved ahead
 NOT_HERE = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # file systems that cannot reserve
 
 
-class Kind(IntEnum):
+class EntryKind(IntEnum):
     """What an entry says about the query of its number."""
 
     ANSWER = 1  # values, and variances where asked
@@ -60,7 +60,7 @@ NOWHERE = Tile(0, 0, 0, 0)
 class Entry:
     """One event of a run: its serial among all, the number of the query it is about, and what it brought."""
 
-    kind: Kind
+    kind: EntryKind
     serial: int
     number: int
     a: int = 0
@@ -89,7 +89,9 @@ class Entry:
             arrays.append(np.frombuffer(body[at : at + size], dtype="<f8").astype(float).reshape(shape))
             at += size
         whole = (1,) if tile[5] else (2, 2)
-        axes_of = {Kind.ANSWER: (2, 2), Kind.PART: whole, Kind.AGAIN: (1,)}.get(Kind(kind), ())
+        axes_of = {EntryKind.ANSWER: (2, 2), EntryKind.PART: whole, EntryKind.AGAIN: (1,)}.get(
+            EntryKind(kind), ()
+        )
         if (
             min(a, b, *tile) < 0
             or not 0 <= seconds < math.inf
@@ -98,7 +100,7 @@ class Entry:
             raise ValueError("an entry has numbers that cannot be")
         if [array.ndim for array in arrays] != list(axes_of[: len(arrays)]) or bool(axes_of) != bool(arrays):
             raise ValueError("an entry has other arrays than its kind")
-        return cls(Kind(kind), serial, number, a, b, seconds, Tile(*tile), tuple(arrays))
+        return cls(EntryKind(kind), serial, number, a, b, seconds, Tile(*tile), tuple(arrays))
 
 
 class Journal:

@@ -19,12 +19,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from zofw.files import write_whole
 from zofw.run.files import journal
 from zofw.run.files.documents import FileError, StorageError, can_encode, read_document, write_document
 from zofw.run.files.journal import Entry, Journal
 from zofw.run.files.lock import Lock
 from zofw.run.record.run import Run
+from zofw.storage import write_whole
 
 logger = logging.getLogger("zofw")
 

@@ -19,10 +19,10 @@ from zofw.run.session.known import learn
 LAST = 0xFFFFFFFF  # the redraw whose random numbers draw a sample for f at the end
 REHEARSED_QUERIES = 10_000  # a rehearsal that asks more than this is stopped
 
-Ended = tuple[State, Info] | Known
-Steps = Generator[Query, Answer, tuple[State, Info]] | Generator[Query, Answer, Known]
+StepEnd = tuple[State, Info] | Known
+StepGenerator = Generator[Query, Answer, tuple[State, Info]] | Generator[Query, Answer, Known]
 
-Words = Any  # one word, or an array of them
+HashedWords = Any  # one word, or an array of them
 POOL = 4  # words of the pool
 AHEAD = 256  # iterations whose keys are made together
 MASK = 0xFFFFFFFF
@@ -57,9 +57,9 @@ def pool_of(entropy: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
     return tuple(int(word) for word in pool), INIT_A * pow(MULT_A, hashed, 1 << 32) & MASK
 
 
-def stirred(pool: Sequence[Words], constant: int, word: Words) -> tuple[list[Words], int]:
+def stirred(pool: Sequence[HashedWords], constant: int, word: HashedWords) -> tuple[list[HashedWords], int]:
     """The pool and the constant after one more word, of one iteration or of many."""
-    out: list[Words] = []
+    out: list[HashedWords] = []
     for old in pool:
         value = word ^ constant
         constant = constant * MULT_A & MASK
@@ -99,7 +99,7 @@ class Stream:
 
     def _keys_of(self, iterations: NDArray[np.uint64], redraws: int = 0) -> NDArray[np.uint64]:
         """Philox's keys, (len(iterations), 2), of iterations whose numbers are equally long."""
-        mixed: Sequence[Words]
+        mixed: Sequence[HashedWords]
         mixed, constant = self.pool, self.constant
         for shift in range(0, max(1, int(iterations[-1]).bit_length()), 32):
             mixed, constant = stirred(mixed, constant, iterations >> np.uint64(shift) & np.uint64(MASK))
@@ -121,13 +121,13 @@ class Iterations:
         self.run, self.task = run, task
         self.stream = Stream(run.entropy)
 
-    def begin(self) -> tuple[Steps, Iteration]:
+    def begin(self) -> tuple[StepGenerator, Iteration]:
         """The coming iteration: a step of the method or, where the run is closing, the queries about f at x."""
         run, task = self.run, self.task
         task.lmos, task.paid, task.budget = 0, run.nfev, run.granted
         return self._steps(), Iteration(paid=task.paid, budget=task.budget)
 
-    def again(self, iteration: Iteration) -> Steps:
+    def again(self, iteration: Iteration) -> StepGenerator:
         """An iteration brought to where it was before the last of the answers it has had."""
         task = self.task
         task.lmos, task.paid, task.budget = 0, iteration.paid, iteration.budget
@@ -139,11 +139,11 @@ class Iterations:
         task.paid += query.cost
         return steps
 
-    def _steps(self) -> Steps:
+    def _steps(self) -> StepGenerator:
         run = self.run
         if run.closing is not None:
             return learn(run, lambda: self.stream.at(run.nit, LAST))
-        steps: Steps = run.method.step(self.task, run.state, self.stream.at(run.nit, run.redraws))
+        steps: StepGenerator = run.method.step(self.task, run.state, self.stream.at(run.nit, run.redraws))
         return steps
 
     def rehearse(self) -> int:

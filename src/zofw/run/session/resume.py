@@ -18,7 +18,7 @@ from zofw.algorithms import is_first_order
 from zofw.core import Algorithm, Answer, Array, Batch, EvaluationError, Indices, MethodLike, Pattern
 from zofw.core.task import no_gradient
 from zofw.run.files.documents import FileError
-from zofw.run.files.journal import Entry, Kind
+from zofw.run.files.journal import Entry, EntryKind
 from zofw.run.files.run_files import RunFiles, read_journal, read_run
 from zofw.run.record.run import Run, Unsound, check_run
 from zofw.run.session.beginning import make_task
@@ -130,28 +130,28 @@ def tell_again(session: Session, entries: Sequence[Entry]) -> None:
                 _do_again(session, entry)
     session.parts = []
     for entry in entries:
-        if entry.kind in (Kind.PART, Kind.AGAIN) and entry.number == session.run.number:
+        if entry.kind in (EntryKind.PART, EntryKind.AGAIN) and entry.number == session.run.number:
             session.parts.append(entry)
-        elif entry.kind is Kind.DROPPED or (entry.kind is Kind.FAILED and entry.b):
+        elif entry.kind is EntryKind.DROPPED or (entry.kind is EntryKind.FAILED and entry.b):
             session.parts = []  # the query they belong to was given up, and another has its number
 
 
 def _do_again(session: Session, entry: Entry) -> None:
     query = session.ask()
     match entry.kind:
-        case Kind.ANSWER:
+        case EntryKind.ANSWER:
             if query is None or entry.number != session.run.number:
                 raise FileError(
                     f"The journal has an answer to query {entry.number}, which the checkpoint beside it does not ask."
                 )
             session.tell(query, Answer(*entry.arrays))
-        case Kind.FAILED:
+        case EntryKind.FAILED:
             session.fail(entry.a, entry.b)
-        case Kind.DROPPED:
+        case EntryKind.DROPPED:
             session.drop(entry.b)
-        case Kind.PART:
+        case EntryKind.PART:
             session.keep(entry.tile, entry.arrays)
-        case Kind.AGAIN:
+        case EntryKind.AGAIN:
             session.ask_again(entry.arrays[0].astype(np.int64), entry.a)
     session.diagnosis.clock.at_least(entry.seconds)
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from zofw.core import Answer, Array, Batch, Ending, Indices, MethodLike, OutOfBudget, Pattern, Query, Seed, Task, Tile
-from zofw.run.files.journal import NOWHERE, Entry, Kind
+from zofw.run.files.journal import NOWHERE, Entry, EntryKind
 from zofw.run.files.run_files import RunFiles, write_alone
 from zofw.run.record.limits import BudgetError, Limits
 from zofw.run.record.run import FAILED, Iteration, Known, Run, RunView, ending_status
@@ -26,7 +26,7 @@ from zofw.run.record.status import Status
 from zofw.run.session.beginning import Asked, begin
 from zofw.run.session.checks import RadiusWatch, check_answer, too_near
 from zofw.run.session.inside import keep_inside
-from zofw.run.session.iteration import Ended, Iterations, Steps
+from zofw.run.session.iteration import Iterations, StepEnd, StepGenerator
 from zofw.run.session.known import (
     Diagnosis,
     anchors,
@@ -160,7 +160,7 @@ class Session(RunView):
         self._watch = RadiusWatch(dtype)
         self._open: Query | None = None
         self._told: Query | None = None
-        self._step: Steps | None = None
+        self._step: StepGenerator | None = None
 
     @property
     def seconds(self) -> float:
@@ -187,7 +187,7 @@ class Session(RunView):
             )
         run, sound = self.run, check_answer(query, answer)
         self._watch(query, sound)
-        self._note(Kind.ANSWER, arrays=_tables(sound))
+        self._note(EntryKind.ANSWER, arrays=_tables(sound))
         self.parts, self.in_hand = [], 0
         run.ledger[query.purpose.line] += query.cost
         iteration = run.open if run.closing is None else run.learning
@@ -202,11 +202,11 @@ class Session(RunView):
 
     def keep(self, tile: Tile, tables: Sequence[Array]) -> None:
         """Write down a part of the open query's answer, so that it is not paid for twice."""
-        self._note(Kind.PART, tile=tile, arrays=tables)
+        self._note(EntryKind.PART, tile=tile, arrays=tables)
 
     def ask_again(self, numbers: Indices, charged: int) -> None:
         """Write down that evaluations of the open query failed and are asked for again."""
-        self._note(Kind.AGAIN, charged, arrays=[numbers.astype(float)])
+        self._note(EntryKind.AGAIN, charged, arrays=[numbers.astype(float)])
 
     def fail(self, cost: int, paid: int = 0) -> bool:
         """Charge ``cost`` evaluations that brought nothing; whether the budget still allows the open query.
@@ -217,7 +217,7 @@ class Session(RunView):
         run = self.run
         allowed = self._open is None or self._open.cost <= run.remaining - cost
         if cost or not allowed:
-            self._note(Kind.FAILED, cost, 0 if allowed else paid)
+            self._note(EntryKind.FAILED, cost, 0 if allowed else paid)
         run.ledger[FAILED] += cost
         run.lost += cost
         if not allowed:
@@ -229,7 +229,7 @@ class Session(RunView):
     def drop(self, paid: int = 0) -> None:
         """Begin the open iteration again with new random numbers, charging what its open query has already had."""
         run = self.run
-        self._note(Kind.DROPPED, b=paid)
+        self._note(EntryKind.DROPPED, b=paid)
         self.parts, self.in_hand = [], 0
         run.ledger[FAILED] += paid
         run.dropped += 1
@@ -272,7 +272,7 @@ class Session(RunView):
         if not run.trace.rows:
             self.diagnosis.record()
         while run.status is Status.RUNNING:
-            ended: Ended | None = None
+            ended: StepEnd | None = None
             try:
                 if self._step is None:
                     if not self._may_begin():
@@ -297,7 +297,7 @@ class Session(RunView):
                 self._open = keep_inside(query, self._set) if run.inside else query
                 return
 
-    def _begin(self) -> Steps:
+    def _begin(self) -> StepGenerator:
         self._step, iteration = self._iterations.begin()
         if self.run.closing is None:
             self.run.open = iteration
@@ -328,7 +328,7 @@ class Session(RunView):
         least = least_budget(self.run.n, iteration) if self.run.pays else iteration
         return BudgetError(budget, least, least - iteration, self.run.method.name)
 
-    def _finish(self, ended: Ended) -> None:
+    def _finish(self, ended: StepEnd) -> None:
         run = self.run
         self._step = None
         if isinstance(ended, Known):
@@ -470,7 +470,7 @@ class Session(RunView):
         self.run.limits = limits
 
     def _note(
-        self, kind: Kind, a: int = 0, b: int = 0, tile: Tile = NOWHERE, arrays: Sequence[Array] = ()
+        self, kind: EntryKind, a: int = 0, b: int = 0, tile: Tile = NOWHERE, arrays: Sequence[Array] = ()
     ) -> None:
         """One entry of the journal about the open query."""
         run = self.run

@@ -8,14 +8,13 @@ import uuid
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 __all__ = ["check_archive", "read_arrays", "sync_folder", "write_whole"]
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, np.ndarray]
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object], *, kept: Path | None = None) -> None:

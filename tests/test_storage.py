@@ -17,7 +17,7 @@ import pytest
 
 from zofw.data import DataError, packing, read_idx
 from zofw.data.packing import unpack
-from zofw.files import check_archive, read_arrays, write_whole
+from zofw.storage import check_archive, read_arrays, write_whole
 
 PACK = {"bzip2": bz2.compress, "gzip": gzip.compress, "xz": lzma.compress}
 

@@ -17,7 +17,7 @@ from zofw.run import FileError
 
 __all__ = ["counter"]
 
-Folder = Annotated[Path, typer.Argument(help="The folder of a desk.", show_default=False)]
+FolderArgument = Annotated[Path, typer.Argument(help="The folder of a desk.", show_default=False)]
 
 counter = typer.Typer(
     no_args_is_help=True,
@@ -28,7 +28,7 @@ counter = typer.Typer(
 
 @counter.command("list")
 @guarded
-def list_requests(folder: Folder, as_json: Json = False) -> None:
+def list_requests(folder: FolderArgument, as_json: Json = False) -> None:
     """The open requests.
 
     [dim]Example:[/dim]  zofw desk list lab
@@ -49,7 +49,7 @@ def list_requests(folder: Folder, as_json: Json = False) -> None:
 
 @counter.command()
 @guarded
-def status(folder: Folder, as_json: Json = False) -> None:
+def status(folder: FolderArgument, as_json: Json = False) -> None:
     """Where the run stands.
 
     [dim]Example:[/dim]  zofw desk status lab --json
@@ -69,7 +69,7 @@ def status(folder: Folder, as_json: Json = False) -> None:
 @counter.command()
 @guarded
 def answer(
-    folder: Folder,
+    folder: FolderArgument,
     id: Annotated[str, typer.Argument(help="A request that `zofw desk list` shows.", show_default=False)],
     values: Annotated[
         list[str] | None,
@@ -105,7 +105,7 @@ def answer(
 @counter.command()
 @guarded
 def read(
-    folder: Folder,
+    folder: FolderArgument,
     wait: Annotated[bool, typer.Option("--wait", help="Go on until the run has ended.")] = False,
     as_json: Json = False,
 ) -> None:
