@@ -222,13 +222,13 @@ class UniversalPerturbation(EvasionAttack):
             )
         if not isinstance(self.eps, Real) or not 0 < self.eps < np.inf:
             raise ValueError(f"eps should be a positive finite number; got {self.eps!r}.")
-        for name in ("budget", "batch_size"):
-            number = vars(self)[name]
+        for name, number in (("budget", self.budget), ("batch_size", self.batch_size)):
             if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
                 raise ValueError(f"{name} should be a whole number of at least 1; got {number!r}.")
-        for name in ("targeted", "probabilities", "verbose"):
-            if not isinstance(vars(self)[name], bool):
-                raise ValueError(f"{name} should be True or False; got {vars(self)[name]!r}.")
+        switches = {"targeted": self.targeted, "probabilities": self.probabilities, "verbose": self.verbose}
+        for name, value in switches.items():
+            if not isinstance(value, bool):
+                raise ValueError(f"{name} should be True or False; got {value!r}.")
 
 
 def _number(norm: float | str) -> float | str:
