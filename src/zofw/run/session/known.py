@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -17,14 +18,10 @@ if TYPE_CHECKING:
     from zofw.run.record.result import Result
 
 ROWS_PER_DECADE = 20  # of the trace, by default
+SEEN = 4  # points evaluated whole in an iteration that are remembered to its end
 SHARE = 50  # learning f at the end takes at most this part of the budget
 GROUPS = 20  # of a sample, whose means tell the standard error
 LOOKED_AT = 4  # points of a sum's answer, the lowest first, that are tried for membership of the set; of one function all
-
-
-def whole(query: Query, n: int) -> bool:
-    """Whether an answer has means over all components."""
-    return n == 1 or (query.batch.indices is None and not query.paired)
 
 
 def anchors(query: Query, values: Array) -> Iterator[Known]:
@@ -37,6 +34,20 @@ def anchors(query: Query, values: Array) -> Iterator[Known]:
 def at(x: Array, *known: Known | None) -> Known | None:
     """What is known of f at x."""
     return next((one for one in known if one is not None and np.array_equal(one.x, x)), None)
+
+
+def look_at(run: Run, query: Query, values: Array, region: ConvexSet) -> None:
+    """Remember points at which all components were evaluated: the last ones, and the lowest that is in the set."""
+    if run.n > 1 and (query.batch.indices is not None or query.paired):
+        return
+    for known in anchors(query, values):
+        run.seen = [*run.seen[1 - SEEN :], known]
+        if np.array_equal(known.x, run.state.x):
+            run.here = known
+    best = lowest(query, values, region, run.best)
+    if best is not run.best and best is not None and run.nit and np.array_equal(best.x, run.state.x):
+        best = dataclasses.replace(best, gap=run.gap, gap_error=run.info.gap_error)
+    run.best = best
 
 
 def lowest(query: Query, values: Array, region: ConvexSet, best: Known | None) -> Known | None:

@@ -17,7 +17,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from zofw.core import Answer, Array, Batch, Ending, Indices, MethodLike, OutOfBudget, Pattern, Query, Seed, Task, Tile
+from zofw.core import (
+    Answer,
+    Array,
+    Batch,
+    Ending,
+    Indices,
+    MethodLike,
+    OutOfBudget,
+    Pattern,
+    Query,
+    Seed,
+    Task,
+    Tile,
+)
 from zofw.run.files.journal import NOWHERE, Entry, EntryKind
 from zofw.run.files.run_files import RunFiles, write_alone
 from zofw.run.record.limits import BudgetError, Limits
@@ -27,16 +40,7 @@ from zofw.run.session.beginning import Asked, begin
 from zofw.run.session.checks import RadiusWatch, check_answer, too_near
 from zofw.run.session.inside import keep_inside
 from zofw.run.session.iteration import Iterations, StepEnd, StepGenerator
-from zofw.run.session.known import (
-    Diagnosis,
-    anchors,
-    at,
-    cost_of_value,
-    least_budget,
-    lowest,
-    result_of,
-    whole,
-)
+from zofw.run.session.known import Diagnosis, at, cost_of_value, least_budget, look_at, result_of
 from zofw.run.session.resume import Handed, resume
 from zofw.sets import SetLike
 
@@ -46,7 +50,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("zofw")
 
 NEAR_THE_END = 4  # rehearse an iteration when fewer than this many of the dearest so far can be paid
-SEEN = 4  # points evaluated whole in an iteration that are remembered to its end
 
 Observer = Callable[["Session"], None]
 
@@ -196,8 +199,7 @@ class Session(RunView):
         self.task.paid += query.cost
         run.number += 1
         self._open, self._told = None, query
-        if whole(query, run.n):
-            self._look_at(query, sound.values)
+        look_at(run, query, sound.values, self._set)
         self._advance(sound)
 
     def keep(self, tile: Tile, tables: Sequence[Array]) -> None:
@@ -408,20 +410,6 @@ class Session(RunView):
         if iteration.answers:
             self._step = self._iterations.again(iteration)
             self._advance(iteration.answers[-1])
-
-    # ------------------------------------------------------------------ what is known of f
-
-    def _look_at(self, query: Query, values: Array) -> None:
-        """Remember points at which all components were evaluated: the last ones, and the lowest that is in the set."""
-        run = self.run
-        for known in anchors(query, values):
-            run.seen = [*run.seen[1 - SEEN :], known]
-            if np.array_equal(known.x, run.state.x):
-                run.here = known
-        best = lowest(query, values, self._set, run.best)
-        if best is not run.best and best is not None and run.nit and np.array_equal(best.x, run.state.x):
-            best = dataclasses.replace(best, gap=run.gap, gap_error=run.info.gap_error)
-        run.best = best
 
     def result(self) -> Result:
         """The run so far, as a :class:`~zofw.Result`: at the better of the last iterate and the best point paid for."""
