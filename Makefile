@@ -1,5 +1,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
+SINGLE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1  # two processes test: threads of their own would only wait for each other
 TIMES ?= 20
 SECONDS_EACH ?= 120
 FAST := tests/algorithms tests/conformance/test_method_laws.py tests/directions tests/golden tests/mutants tests/run/test_session.py \
@@ -10,7 +11,7 @@ ifneq ($(wildcard $(DATA)),)
 export ZOFW_DATA ?= $(DATA)
 endif
 
-.PHONY: demo golden test-fast mutants reproduce reproduce-full reproduce-all test test-slow fuzz attack lint bench docs package clean
+.PHONY: demo golden test-fast mutants reproduce reproduce-full reproduce-all test cover test-slow fuzz attack lint bench docs package clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python -m zofw.lab demo
@@ -25,10 +26,13 @@ reproduce-all: .venv/dev.stamp
 	$(BIN)/python -m zofw.lab reproduce fig1 fig2 fig3 --profile all --publish docs/reproduction
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=95
+	$(SINGLE) $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow"
+
+cover: .venv/dev.stamp
+	$(SINGLE) $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=95
 
 test-fast: .venv/dev.stamp
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow" $(FAST)
+	$(SINGLE) $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow" $(FAST)
 
 mutants: .venv/dev.stamp
 	$(BIN)/python tests/mutants/kill.py
