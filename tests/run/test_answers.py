@@ -28,6 +28,7 @@ def between(shape, rng):
     return rng.uniform(-1.0, 1.0, shape)
 
 
+@pytest.mark.filterwarnings("ignore:.*flat in steps")  # two values at random are
 @pytest.mark.parametrize("shape_of", [signs, ones_and_zeros, between])
 @pytest.mark.parametrize(
     "method", sorted(set(zofw.methods()) - {"interpolation"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.optimize import Bounds
@@ -128,3 +130,31 @@ def test_a_run_tells_the_log_how_it_goes(caplog, monkeypatch):
     assert lines[0] == "zo-fw on Simplex(total=1.0) begins: 0 queries of 100, 0 iterations."
     assert sum("is on its way" in line for line in lines) == result.nit
     assert lines[-1].startswith("zo-fw stopped after ")
+
+
+def test_the_log_has_actions_checkpoints_and_retries(caplog, monkeypatch, tmp_path):
+    monkeypatch.setattr("zofw.run.session.observers.Progress.SAID", 0.0)
+    monkeypatch.setattr("zofw.run.files.run_files.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("zofw.run.files.run_files.SHARE", 0.0)
+    calls = iter(range(10**6))
+
+    def sometimes(x, i):
+        return float("nan") if next(calls) == 30 else float((x[0] - i / 5) ** 2)
+
+    with caplog.at_level("INFO", logger="zofw"):
+        zofw.minimize(
+            sometimes,
+            zofw.Simplex(),
+            dim=4,
+            n=5,
+            budget=400,
+            rng=0,
+            checkpoint=tmp_path / "run.npz",
+            on_error=zofw.run.Retry(3),
+        )
+    said = caplog.text
+    assert (
+        "Checkpoint after " in said
+        and ", attempt 1: " in said
+        and re.search(r"iterations.*\(.*correct \d+", said)
+    )

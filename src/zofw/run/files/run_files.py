@@ -139,6 +139,7 @@ class RunFiles:
         except OSError as error:
             raise self._storage_error(error) from error
         self._saved = time.monotonic()
+        logger.info("Checkpoint after %s queries and %d iterations: %s.", f"{run.nfev:,}", run.nit, self.path)
         self._seconds = max(CHECKPOINT_SECONDS, SHARE * (self._saved - began))
 
     @property

@@ -69,9 +69,12 @@ class Progress:
         self._say(session, "begins" if session.nit == 0 else "goes on")
 
     def _say(self, session: Session, what: str) -> None:
-        budget, gap = session.run.limits.budget, session.gap
+        budget, gap, said = session.run.limits.budget, session.gap, session.info.numbers
+        actions = [
+            f"{name.removesuffix(' times')} {said[name]:.0f}" for name in said if name.endswith(" times")
+        ]
         logger.info(
-            "%s on %r %s: %s queries%s, %d iterations%s.",
+            "%s on %r %s: %s queries%s, %d iterations%s%s.",
             session.run.method.name,
             session.task.set,
             what,
@@ -79,6 +82,7 @@ class Progress:
             "" if budget is None else f" of {budget:,}",
             session.nit,
             "" if gap is None else f", gap {gap:.3g}",
+            f" ({', '.join(actions)})" if actions else "",
         )
 
     def __call__(self, session: Session) -> None:

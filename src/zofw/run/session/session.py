@@ -36,6 +36,7 @@ from zofw.run.files.run_files import RunFiles, write_alone
 from zofw.run.record.limits import BudgetError, Limits
 from zofw.run.record.run import FAILED, Iteration, Known, Run, RunView, ending_status
 from zofw.run.record.status import Status
+from zofw.run.session.assumptions import AssumptionWatch
 from zofw.run.session.beginning import Asked, begin
 from zofw.run.session.checks import RadiusWatch, check_answer, too_near
 from zofw.run.session.inside import keep_inside
@@ -160,7 +161,7 @@ class Session(RunView):
         self.diagnosis = Diagnosis(run, objective)
         self._set = task.set
         self._iterations = Iterations(run, task)
-        self._watch = RadiusWatch(dtype)
+        self._watch, self._assumptions = RadiusWatch(dtype), AssumptionWatch(run.number == 0)
         self._open: Query | None = None
         self._told: Query | None = None
         self._step: StepGenerator | None = None
@@ -190,6 +191,7 @@ class Session(RunView):
             )
         run, sound = self.run, check_answer(query, answer)
         self._watch(query, sound)
+        self._assumptions(query, sound, run)
         self._note(EntryKind.ANSWER, arrays=_tables(sound))
         self.parts, self.in_hand = [], 0
         run.ledger[query.purpose.line] += query.cost
@@ -382,6 +384,7 @@ class Session(RunView):
         if not run.trace.rows or run.trace.rows[-1][0] != run.nit:
             self.diagnosis.record()
             run.closing_row = True
+        self._assumptions.at_the_end(run)
         logger.info(
             "%s stopped after %d iterations and %d queries: %s",
             run.method.name,
