@@ -210,36 +210,52 @@ def markdown(rows):
     return "\n".join(lines)
 
 
+WIDTH = 7.8  # inches: 780 pixels on the page, where a point is then 1.4 pixels
+LINES = {"zofw": ("#1a56a8", "o-", 2.2), "zofw, sum alone": ("#d55e00", "o-", 2.2)}
+GREYS = ("#4d4d4d", "#7a7a7a", "#a0a0a0")
+
+
 def draw(rows, path):
-    """Gap against evaluations, one panel a problem."""
+    """Gap against evaluations, one panel a problem, at the size at which the page shows it."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     names = list(dict.fromkeys(row["problem"] for row in rows))
-    figure, axes = plt.subplots(
-        1, len(names), figsize=(4.2 * len(names), 4.4), squeeze=False, layout="constrained"
-    )
-    for axis, name in zip(axes[0], names, strict=True):
-        for k, row in enumerate(row for row in rows if row["problem"] == name):
-            shown = [key for key in row if key.startswith("gap_")]
-            axis.loglog(
-                [int(key[4:]) for key in shown], [max(row[key], 1e-14) for key in shown],
-                "o-" if row["tool"].startswith("zofw") else ".--", color=f"C{k}", label=row["tool"],
-            )  # fmt: skip
-        axis.set_title(f"{name}, d = {row['d']}", fontsize=10)
-        axis.set_xlabel("evaluations of the whole sum")
-        axis.grid(alpha=0.25)
-    axes[0][0].set_ylabel("objective gap")
-    figure.legend(
-        *axes[0][0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=5,
-        frameon=False,
-        fontsize=8,
-    )
-    figure.savefig(path, dpi=140)
+    others = [tool for tool in dict.fromkeys(row["tool"] for row in rows) if tool not in LINES]
+    style = LINES | {
+        tool: (GREYS[k % len(GREYS)], ("-", "--", ":")[k // len(GREYS)], 1.3) for k, tool in enumerate(others)
+    }
+    with plt.rc_context({"font.size": 9}):
+        figure, axes = plt.subplots(
+            1, len(names), figsize=(WIDTH, 3.6), squeeze=False, sharey=True, layout="constrained"
+        )
+        for axis, name in zip(axes[0], names, strict=True):
+            for row in (row for row in rows if row["problem"] == name):
+                shown = [key for key in row if key.startswith("gap_")]
+                colour, line, width = style[row["tool"]]
+                axis.loglog(
+                    [int(key[4:]) for key in shown], [max(row[key], 1e-14) for key in shown],
+                    line, color=colour, lw=width, ms=4, label=row["tool"], zorder=3 if width > 2 else 2,
+                )  # fmt: skip
+            axis.set_title(f"{name}, d = {row['d']}", fontsize=10)
+            axis.set_xlabel("evaluations of the whole sum")
+            axis.grid(alpha=0.25)
+        axes[0][0].set_ylabel("objective − optimum")
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+        figure.savefig(path, dpi=200)
+        plt.close(figure)
+
+
+def stored(path):
+    """Rows of an earlier run."""
+    with path.open(newline="") as stream:
+        return [
+            {key: float(value) if key.startswith("gap_") else value for key, value in row.items()}
+            for row in csv.DictReader(stream)
+        ]
 
 
 def main():
@@ -248,7 +264,11 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--problem", action="append", default=[], help="one of them alone; may be repeated")
     parser.add_argument("--out", type=Path, default=HERE)
+    parser.add_argument("--draw", action="store_true", help="draw what was measured before")
     chosen = parser.parse_args()
+    if chosen.draw:
+        draw(stored(chosen.out / "peers.csv"), chosen.out / "peers.png")
+        return
     chosen.out.mkdir(parents=True, exist_ok=True)
     rows = []
     for row in measure(chosen.seeds, chosen.evaluations, chosen.problem):

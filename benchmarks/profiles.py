@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks import coco, more_wild
-from benchmarks.peers import HERE
+from benchmarks.peers import HERE, WIDTH
 
 COLOURS = {tool: f"C{k}" for k, tool in enumerate(more_wild.TOOLS)}
 
@@ -17,10 +17,11 @@ def draw(panels: dict[str, dict[str, np.ndarray]], path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=(3.6 * len(panels), 3.6), sharey=True, layout="constrained"
+    figure, grid = plt.subplots(
+        2, -(-len(panels) // 2), figsize=(WIDTH, 6.0), sharey=True, squeeze=False, layout="constrained"
     )
-    for axis, (title, tools) in zip(axes, panels.items(), strict=True):
+    axes = list(grid.flat)
+    for axis, (title, tools) in zip(axes, panels.items(), strict=False):
         for tool, times in tools.items():
             at = np.sort(times[np.isfinite(times)])
             axis.step(
@@ -35,7 +36,7 @@ def draw(panels: dict[str, dict[str, np.ndarray]], path) -> None:
     axes[0].set_ylim(0, 1)
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
-    figure.savefig(path, dpi=140)
+    figure.savefig(path, dpi=200)
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ extensions = [
     "existing",
     "facts",
     "kernels",
+    "pages",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -72,6 +73,7 @@ html_title = "zofw"
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["enlarge.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {

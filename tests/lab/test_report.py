@@ -152,7 +152,7 @@ def test_publishing_keeps_what_is_small_and_where_it_is_from(reported, tmp_path,
     assert {"summary.json", "mine-all.png", "ends.csv"} <= names
     assert "stale.csv" not in names and "report.html" not in names
     text = (tmp_path / "mine.md").read_text()
-    assert "The paper says, we measured" in text and "![mine-all](mine/mine-all.png)" in text
+    assert "What the paper says, and what was measured" in text and "![mine-all](mine/mine-all.png)" in text
     assert "is ahead for good" in text and "* at the edge" in text
 
 

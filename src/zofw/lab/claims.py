@@ -1,4 +1,4 @@
-"""The paper says, we measured: every verdict is computed from the stored curves.
+"""What the paper says, and what was measured: every verdict is computed from the stored curves.
 
 Tests, each on the medians over the seeds at a share ``at`` of the budget, among the methods named in ``against`` (all of
 the paper's by default). Values are window medians where the curves have them: the median over the last tenth of the queries.
@@ -230,7 +230,7 @@ def by_heading(claims: Sequence[Verdict]) -> dict[str, list[Verdict]]:
     found: dict[str, list[Verdict]] = {}
     for claim in claims:
         paper = claim.by == "the paper"
-        heading = "The paper says, we measured" if paper else f"Asked of {claim.by}, measured"
+        heading = "What the paper says, and what was measured" if paper else f"Statements about {claim.by}"
         found.setdefault(heading, []).append(claim)
     return found
 

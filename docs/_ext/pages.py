@@ -1,0 +1,70 @@
+"""What pages need beyond Markdown: numbers that do not break, pictures that enlarge, and the verdicts of published experiments."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.docutils import SphinxDirective
+
+from zofw.lab.summary import read_summary
+
+NUMBER = re.compile(r"[-−+]?\d[\d.,]*e[-+]\d+|\d[\d.,]* – \d[\d.,e+-]*")
+MARKS = {"holds": "✓ holds", "does not hold": "✗ does not hold"}
+
+
+class WholeNumbers(SphinxPostTransform):
+    """5.2e-03 in a table stays on one line: browsers break after the hyphen."""
+
+    default_priority = 900
+
+    def run(self, **kwargs: Any) -> None:
+        for entry in self.document.findall(nodes.entry):
+            for text in list(entry.findall(nodes.Text)):
+                if isinstance(text.parent, nodes.literal | nodes.math) or not NUMBER.search(text):
+                    continue
+                parts: list[nodes.Node] = []
+                at = 0
+                for found in NUMBER.finditer(text):
+                    parts += [nodes.Text(text[at : found.start()])] if found.start() > at else []
+                    parts.append(nodes.inline("", found[0], classes=["number"]))
+                    at = found.end()
+                parts += [nodes.Text(text[at:])] if at < len(text) else []
+                text.parent.replace(text, parts)
+
+
+class VerdictTable(SphinxDirective):
+    """Every statement of the published experiments by whom it is, with its verdict and the page that has the figures."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        folder = Path(self.env.srcdir) / "reproduction"
+        lines = ["| statement | measured | experiment |", "|---|---|---|"]
+        for path in sorted(folder.glob("*/summary.json")):
+            self.env.note_dependency(str(path))
+            summary = read_summary(path.parent)
+            page = path.parent.name
+            lines += [
+                f"| {claim.says} | {MARKS.get(claim.verdict, claim.verdict)} | [{page}](/reproduction/{page}.md) |"
+                for claim in summary.claims
+                if claim.by == self.arguments[0]
+            ]
+        return self.parse_content_to_nodes_of(lines)
+
+    def parse_content_to_nodes_of(self, lines: list[str]) -> list[nodes.Node]:
+        box = nodes.container(classes=["wide", "verdicts"])
+        self.state.nested_parse(StringList(lines, self.env.docname), self.content_offset, box)
+        return [box]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("verdict-table", VerdictTable)
+    app.add_post_transform(WholeNumbers)
+    return {"version": "1", "parallel_read_safe": True}
