@@ -11,7 +11,7 @@ from zofw.core import Answer, Array, Query
 from zofw.directions import Explicit, UnitSteps
 from zofw.directions.coordinate import Coordinates
 from zofw.run.record.run import Run
-from zofw.run.session.known import whole
+from zofw.run.session.known import asks_whole
 
 ENOUGH = 20  # iterations before a run is judged by where it ends
 CLIMB = 0.25  # of the greatest rise: from a good start a sound method rises too, and comes down like 1/t
@@ -43,7 +43,7 @@ class AssumptionWatch:
 
     def __call__(self, query: Query, answer: Answer, run: Run) -> None:
         values = answer.values
-        if query.count == 0 or not whole(query, run.n):  # a point that is tried is no iterate
+        if query.count == 0 or not asks_whole(query, run.n):  # a point that is tried is no iterate
             return
         if self._seen < LOOKED_AT and not isinstance(query.asked, Explicit | UnitSteps | Coordinates | None):
             self._look_at_steps(query, values, run)

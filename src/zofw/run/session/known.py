@@ -36,9 +36,14 @@ def at(x: Array, *known: Known | None) -> Known | None:
     return next((one for one in known if one is not None and np.array_equal(one.x, x)), None)
 
 
+def asks_whole(query: Query, n: int) -> bool:
+    """Whether an answer has means over all components."""
+    return n == 1 or (query.batch.indices is None and not query.paired)
+
+
 def look_at(run: Run, query: Query, values: Array, region: ConvexSet) -> None:
     """Remember points at which all components were evaluated: the last ones, and the lowest that is in the set."""
-    if run.n > 1 and (query.batch.indices is not None or query.paired):
+    if not asks_whole(query, run.n):
         return
     for known in anchors(query, values):
         run.seen = [*run.seen[1 - SEEN :], known]
