@@ -122,6 +122,10 @@ class _Steps:
 
     def key(self) -> bytes:
         """A short hashable name: equal atoms have equal keys."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> bytes:
         return digest(self)
 
 

@@ -63,7 +63,7 @@ class ExploreCorrect:
     Parameters
     ----------
     first_batch
-        |S| of the first correction; 32, or n, by default.
+        |S| of the first correction; 8, or n, by default.
     first_exploration
         Queries of the first exploration; 4(d + 1), or a fiftieth of the budget, by default.
     """
@@ -86,7 +86,7 @@ class ExploreCorrect:
         queries = min(4 * (d + 1), (task.budget or math.inf) / 50)
         return settings.fill(
             self,
-            first_batch=(min(task.n, 32), "32 components, or all n: enough to see how far they differ"),
+            first_batch=(min(task.n, 8), "8 components, or all n; it doubles where they differ too much"),
             first_exploration=(max(1, int(queries)), f"4(d + 1) queries, d = {d}{share}"),
         )
 

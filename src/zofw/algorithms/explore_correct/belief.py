@@ -18,13 +18,14 @@ sp = lazy("scipy.sparse")
 
 REMEMBERED = 128  # measured slopes kept
 SPARSE = 0.1  # share of non-zeros below which directions are stored sparsely
+LARGE = 1000  # dimensions from which on that saves time
 TINY = 1e-300
 MOVED = 1e-20  # relative variance that any move leaves behind
 
 
 def offsets(atoms: tuple[Atom, ...], origin: Array) -> Matrix:
     """The d×k matrix of columns a_j − o, sparse where it is."""
-    few = np.count_nonzero(origin) < SPARSE * len(origin)
+    few = len(origin) >= LARGE and np.count_nonzero(origin) < SPARSE * len(origin)
     sparse = [a for a in atoms if isinstance(a, Sparse) and len(a.index) < SPARSE * a.dim]
     if few and len(sparse) == len(atoms):
         centre = sp.csc_array(origin[:, None])

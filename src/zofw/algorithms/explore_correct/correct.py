@@ -25,7 +25,6 @@ PROGRESS = 4.0  # two batches differ by 2·noise in their optima; twice that is 
 DRIFT = 0.05  # mean squared H-cosine between a move and a coordinate that nobody measured
 ARMIJO = 0.1
 ENOUGH = 4.0  # times the batch: a curvature from so many components is not measured again
-STALE = 0.05
 LONG = 1e-3  # a radius at which points had better stay in the set
 SMALL = 1e-12  # relative to the range: a decrease that a model may promise by its rounding alone
 
@@ -61,7 +60,7 @@ class Plan:
 
     def wanting(self, k: int) -> list[tuple[int, int]]:
         """Pairs among k atoms, the model's first, whose curvature comes from fewer components than the batch deserves."""
-        W, old, enough = self.model.W, len(self.model.atoms), self.n if self.whole else ENOUGH * self.m
+        W, old, enough = self.model.W, len(self.model.atoms), self.n / 4 if self.whole else ENOUGH * self.m
         diagonal = self.whole and self.pulled  # slopes from one side need it from the same batch
         pairs = [(i, j) for j in range(self.first, k) for i in range(self.first, j + (not self.two_sided))]
         return [(i, j) for i, j in pairs if j >= old or W[i, j] < 0.99 * enough or (i == j and diagonal)]
@@ -178,7 +177,7 @@ def correct(
         decrease = seen
     p = theta * p
     move, change = abs(float(p @ H @ p)), float(np.abs(p).sum())
-    unit = float(np.mean(np.abs(np.diag(H)[live]) / sq[live]))
+    unit = float(np.mean(np.abs(np.diag(H)[live]) / sq[live])) if len(live) else 0.0
     c_new = c + H @ p  # the model's slopes at the new point
     belief = state.belief
     walker = state.walk.belief
@@ -191,8 +190,8 @@ def correct(
     W = got.W / (
         1.0 + got.W * surprise**2
     )  # curvatures change as the weights do, unless values show that they did not
-    if refused or (rest == 0 and not candidates and decrease > STALE * state.model.decrease):
-        W = np.zeros_like(W)  # after a step by the right curvatures the next has little to gain
+    if refused:
+        W = np.zeros_like(W)
     w = w + p
     w[w < 1e-14] = 0.0
     w /= w.sum()
@@ -208,6 +207,7 @@ def correct(
         noise=noise,
         bend=max(float(np.median(bends)), 0.0),
         widest=max([state.model.widest, *bends]),
+        unit=unit,
         spread=float(np.max(v[live] / sq[live])) if len(live) else 0.0,
         corrections=state.model.corrections + 1,
         refused=refused,

@@ -11,7 +11,7 @@ import numpy as np
 from zofw.algorithms.explore_correct.belief import Belief, offsets
 from zofw.algorithms.explore_correct.correct import gain
 from zofw.algorithms.explore_correct.state import Action, Candidate, Certificate, Proposal, State, Values
-from zofw.algorithms.explore_correct.walk import shrunk
+from zofw.algorithms.explore_correct.walk import Moves, shrunk, slide
 from zofw.atoms import Atom
 from zofw.core import Answer, Array, Purpose, Query, Stencil, Task
 from zofw.differences import OwnDifferences, base_values, curvatures, slopes
@@ -194,12 +194,14 @@ def propose(task: Task, state: State, rng: np.random.Generator, spent: float) ->
     found: dict[bytes, tuple[Atom, int, float]] = {}
     gaps, optimism, ranges, improvement, first, advantage = [], [], [], 0.0, b"", 0.0
     agreed, scattered = 0, False
-    draws = 1 if is_exact(state) else int(min(DRAWS, max(2, spent / QUERIES_PER_DRAW)))
+    atom: Atom | None = None
+    calls = int(min(DRAWS, max(2, spent / QUERIES_PER_DRAW)))
+    draws = 1 if is_exact(state) else calls
     for draw in range(draws + 1):
         g = belief.g
         if draw:
             g = g + deviation * complement(rng.standard_normal(task.dim))
-        atom = task.lmo(g)
+        atom = task.lmo(g, atom)
         key, origin_slope = atom.key(), float(o @ g)
         slope = atom.dot(g) - origin_slope
         active_slopes = D.T @ g
@@ -233,6 +235,15 @@ def propose(task: Task, state: State, rng: np.random.Generator, spent: float) ->
     ]
     often.sort(key=lambda pair: (pair[0] != first, -pair[1].promise))
     chosen = tuple(candidate for _, candidate in often[: max(2, len(state.model.atoms))])
+    more = []
+    if is_exact(state) and state.model.unit > 0:  # on the way to argmin ⟨g, z⟩ + ½L‖z − x‖²
+        moves = Moves(state.x)
+        slide(task, moves, belief.g, state.model.unit, calls)
+        more = [
+            Candidate(a, moves.gains[key])
+            for key, a in moves.visited.items()
+            if key not in active and key not in found
+        ]
     surely = ranges[0] if is_exact(state) else max(2 * ranges[0] - float(np.mean(ranges[1:])), 0.0)
     weights = gain(surely, bend) if state.walk.moved or is_exact(state) else 0.0
     return Proposal(
@@ -242,6 +253,7 @@ def propose(task: Task, state: State, rng: np.random.Generator, spent: float) ->
         float(np.std(gaps)),
         weights,
         scattered and agreed < draws / 2,
+        tuple(more),
     )
 
 

@@ -66,9 +66,16 @@ def choose(task: Task, state: State, values: Values, first: float) -> Choice:
     exploring = min(max(held / 2, LEAST_EXPLORATION), left)
     knowing = proposal.improvement  # half as much again removes a third of it
     candidates, own, batch = proposal.candidates, *_own(task, state, proposal)
-    batch = _affordable(task, state, values, len(candidates), batch)
+    wanted, promise = batch, proposal.promise
+    batch = _affordable(task, state, values, len(candidates), wanted)
     cost = price(task, state, values, len(candidates), batch) if batch else math.inf
-    worth = (own + proposal.promise) / 4.0**state.model.refused
+    for candidate in proposal.further:
+        size = _affordable(task, state, values, len(candidates) + 1, wanted)
+        more = price(task, state, values, len(candidates) + 1, size) if size else math.inf
+        if (own + promise + candidate.promise) * cost < (own + promise) * more:
+            break
+        candidates, promise, batch, cost = (*candidates, candidate), promise + candidate.promise, size, more
+    worth = (own + promise) / 4.0**state.model.refused
     correcting = Choice("correct", cost, worth, coarser, candidates, batch)
     quiet = max(knowing, worth) <= values.unseen and not values.random
 
@@ -93,7 +100,8 @@ def choose(task: Task, state: State, values: Values, first: float) -> Choice:
         if not swept and whole <= cost:
             return Choice("sweep", whole, knowing, coarser)
         return Choice("explore", min(exploring, cost), knowing / 3, coarser)
-    if batch and candidates and 2 * cost <= state.sketches.since:
+    last = left < exploring + price(task, state, values, len(candidates), state.model.batch)
+    if batch and ((last and not walking) or (candidates and 2 * cost <= state.sketches.since)):
         return correcting
     options = [correcting] * (batch > 0) + [Choice("sweep", whole, knowing, coarser)] * (not swept)
     best = max(

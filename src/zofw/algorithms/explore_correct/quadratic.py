@@ -12,11 +12,11 @@ def simplex_step(c: Array, H: Array, w: Array) -> Array:
 
     Weight goes from the atom with the worst slope to the best one; along negative curvature it goes whole, and that counts.
     """
-    v, g = w.copy(), c.copy()
+    v, g, diagonal = w.copy(), c.copy(), np.diag(H)
     first = None
     for _ in range(200 * len(w) + 1000):
         worst = int(np.argmax(np.where(v > 0, g, -np.inf)))
-        bends = H[worst, worst] + np.diag(H) - 2 * H[worst]
+        bends = H[worst, worst] + diagonal - 2 * H[worst]
         best = int(np.argmin(g + 0.5 * v[worst] * np.minimum(bends, 0.0)))
         gap, bend = g[worst] - g[best], bends[best]
         first = max(abs(gap), -bend) if first is None else first

@@ -68,6 +68,7 @@ class Model:
     noise: float = 0.0  # what its optimum is expected to lose to sampling
     bend: float = 0.0  # typical curvature between two atoms
     widest: float = 0.0  # greatest such curvature so far
+    unit: float = 0.0  # mean curvature along a unit vector towards an atom
     spread: float = 0.0  # greatest variance over components of a slope along a unit vector towards an atom
     corrections: int = 0  # since g was last looked at
     refused: int = 0  # corrections in a row that the values did not approve whole
@@ -113,6 +114,9 @@ class Proposal:
     gap_error: float
     weights: float  # what moving weight between the active atoms promises
     scattered: bool  # vertices with several entries, and draws of the belief do not agree on one
+    further: tuple[
+        Candidate, ...
+    ] = ()  # what a gradient that is known proposes beside, each with what it adds
 
     @property
     def promise(self) -> float:

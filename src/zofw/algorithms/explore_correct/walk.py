@@ -34,6 +34,7 @@ class Moves:
     def __init__(self, x: Array) -> None:
         self.x, self.path, self.covered = x, np.zeros_like(x), 0.0
         self.visited: dict[bytes, Atom] = {}
+        self.gains: dict[bytes, float] = {}
 
     def towards(self, atom: Atom, gamma: float) -> None:
         """x ← x + γ(s − x)."""
@@ -49,7 +50,7 @@ class Moves:
         return only if len(self.visited) == 1 else Dense(self.path / self.covered)
 
 
-def slide(task: Task, moves: Moves, m: Array, L: float) -> Array:
+def slide(task: Task, moves: Moves, m: Array, L: float, most: int = INNER) -> Array:
     """Move to about the minimiser of ⟨m, z⟩ + ½L‖z − x‖² over the set, by Frank-Wolfe steps; returns z − x.
 
     References
@@ -57,16 +58,19 @@ def slide(task: Task, moves: Moves, m: Array, L: float) -> Array:
     G. Lan, Y. Zhou, Conditional gradient sliding for convex optimization, SIAM Journal on Optimization, 2016.
     """
     x, gained = moves.x, 0.0
-    for _ in range(INNER):
+    atom: Atom | None = None
+    for _ in range(most):
         g = m + L * (moves.x - x)
-        atom = task.lmo(g)
+        atom = task.lmo(g, atom)
         step = atom.dense() - moves.x
         slope, bend = -float(g @ step), L * float(step @ step)
         if slope <= 0.05 * gained or bend <= 0:
             break
         gamma = min(1.0, slope / bend)
-        gained += gamma * slope - 0.5 * gamma**2 * bend
+        gain = gamma * slope - 0.5 * gamma**2 * bend
+        gained += gain
         moves.towards(atom, gamma)
+        moves.gains[atom.key()] = moves.gains.get(atom.key(), 0.0) + gain
     return moves.x - x
 
 
@@ -268,4 +272,4 @@ def line(task: Task, state: State, values: Values, rng: np.random.Generator) -> 
     )
 
 
-__all__ = ["PRICE", "line", "shrunk", "walk"]
+__all__ = ["PRICE", "Moves", "line", "shrunk", "slide", "walk"]
