@@ -268,3 +268,21 @@ def test_walls_are_kept_away_from_where_the_user_says_so_and_nan_stays_an_error(
             zofw.minimize(
                 zofw.problems.BlackBox(function, dim=3, worse=worse), zofw.Box(0.0, 1.0), budget=60, rng=0
             )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exact_values_with_infinite_slopes_at_the_boundary_are_not_noise(seed):
+    """A point that is asked for again is the same to the last bit: √w tells a weight of 0 from one of 1e-17."""
+    rng = np.random.default_rng(seed)
+    worth = rng.uniform(0.0, 1.0, 12) * (rng.random(12) < 0.5)
+    start = rng.dirichlet(np.full(12, 0.2))
+
+    def loss(w):
+        return float(-np.sqrt(w) @ worth)
+
+    regimes = []
+    result = zofw.minimize(
+        loss, zofw.Simplex(), x0=start, method="interpolation", budget=240, rng=seed, inside=True,
+        observers=[lambda session: regimes.append(session.state.regime)],
+    )  # fmt: skip
+    assert "regression" not in regimes and result.fun < loss(zofw.Simplex().clip(start))

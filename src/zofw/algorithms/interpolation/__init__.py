@@ -66,7 +66,7 @@ class Interpolation:
         frame = Frame.of(task, x0)
         r = frame.rank
         return State(
-            0, x0, x0, frame.basis, np.zeros((1, r)), np.zeros(1), np.zeros(1, dtype=np.int64),
+            0, x0, x0, x0, frame.basis, np.zeros((1, r)), np.zeros(1), np.zeros(1, dtype=np.int64),
             np.zeros(r), np.zeros((r, r)), np.zeros((0, r)), np.zeros((0, 2)), stint=10**9,
         )  # fmt: skip
 
@@ -98,7 +98,7 @@ class Interpolation:
 
     def _repeat(self, task: Task, frame: Frame, state: State) -> Action:
         """The best point once more: do values repeat?"""
-        value = float((yield Query(frame.member(state.z), task.all, purpose=Purpose.NOISE)).values[0, 0])
+        value = float((yield Query(state.lowest, task.all, purpose=Purpose.NOISE)).values[0, 0])
         noise = abs(value - state.value)
         if noise <= STOCHASTIC * max(abs(value), abs(state.value)):
             return replace(state, noise=0.0)

@@ -21,6 +21,7 @@ class State:
 
     t: int
     x: Array
+    lowest: Array  # the point of the least value, to the last bit as it was asked for
     origin: Array
     basis: Array | None  # of the affine hull; None: the whole space
     points: Array  # (N, r), in the coordinates of the hull
@@ -68,12 +69,8 @@ def ask(task: Task, frame: Frame, state: State, Z: Array, purpose: Purpose = Pur
         raise OutOfBudget
     values = np.concatenate([state.values, (yield query).values[:, 0]])
     best = int(np.argmin(values))
-    return replace(
-        state,
-        points=np.vstack([state.points, frame.inward(X)]),
-        values=values,
-        best=best if values[best] < state.value else state.best,
-    )
+    state = replace(state, points=np.vstack([state.points, frame.inward(X)]), values=values)
+    return replace(state, best=best, lowest=X[best - len(values)]) if values[best] < state.value else state
 
 
 def tame(f: Array) -> Array:
