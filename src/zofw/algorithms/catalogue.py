@@ -12,6 +12,7 @@ from zofw.algorithms.fzfw import FZFW as FZFW
 from zofw.algorithms.interpolation import Interpolation as Interpolation
 from zofw.algorithms.jaguar import JAGUAR as JAGUAR
 from zofw.algorithms.jaguar import StochasticJAGUAR as StochasticJAGUAR
+from zofw.algorithms.ridge_newton import RidgeNewton as RidgeNewton
 from zofw.algorithms.saga_fw import SAGAFW as SAGAFW
 from zofw.algorithms.sahu_kar import SahuKar as SahuKar
 from zofw.algorithms.spsa import SPSA as SPSA

@@ -1,0 +1,278 @@
+r"""Ridge-Newton: Newton Frank-Wolfe for components that depend on few coordinates, each through one linear form.
+
+    f_i(x) = φ_i(⟨z_i, x⟩), z_i along the coordinates of component i alone; x = Σ_j w_j a_j
+    a difference table measures the noise of the values first
+    repeat
+        LOOK     at m components: z_i from differences along all their coordinates; atoms that minimise their model over X
+                 z_i of all components along the coordinates of those atoms; m ← 3m                     (:mod:`.rays`)
+        NEWTON   φ_i′, φ_i″ of every component by 3 values; x⁺ minimises the quadratic model over the atoms,
+                 over X once m = n; a value on the segment to x⁺ approves the step                      (:mod:`.solve`)
+        CERTIFY  two-sided slopes of all components: a bound of the gap that trusts no model
+
+Sums of ridge functions are what linear models are (logistic and other losses of sparse rows, matrix completion, graphs). Whether the
+components are such is measured after the first step. Where they are not, where values are random, and where points must stay
+inside the set, the run goes on as Explore-Correct.
+
+References
+----------
+D. Liu, V. Cevher, Q. Tran-Dinh, A Newton Frank-Wolfe method for constrained self-concordant minimization, J. Global Optim. 83, 2022.
+A. Cohen, I. Daubechies, R. DeVore, G. Kerkyacharian, D. Picard, Capturing ridge functions in high dimensions from point
+queries, Constructive Approximation 35, 2012.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zofw.algorithms.explore_correct import ExploreCorrect
+from zofw.algorithms.explore_correct.endings import converged
+from zofw.algorithms.explore_correct.explore import certificate_price, certify
+from zofw.algorithms.explore_correct.state import State as Other
+from zofw.algorithms.explore_correct.state import Values
+from zofw.algorithms.explore_correct.values import probe as measure_noise
+from zofw.algorithms.facts import Facts
+from zofw.algorithms.registry import methods
+from zofw.algorithms.ridge_newton.rays import Probe, Rays, learn, probe, restricted
+from zofw.algorithms.ridge_newton.solve import Mixture, Model, by_projection, over_atoms
+from zofw.atoms import Dense
+from zofw.core import Answer, Array, Batch, Info, Pattern, Purpose, Query, Step, Task
+from zofw.differences import OwnDifferences
+from zofw.extras import lazy
+
+sp: Any = lazy("scipy.sparse")
+
+FIRST_LOOK = 1000  # components
+MORE = 3  # times as many at the next look
+FEW = 0.25  # of the coordinates: a vertex with more entries is dense, and a sample cannot find it
+WORTH = 0.01  # of the best step: what atoms of a look bring, for another look at the same components
+NEW_ATOMS = 16  # of a look
+DRAWS = 32  # of the sample, with replacement: each has a vertex of its own
+DEVIATIONS = 1.5  # of the sampling error, that an atom of a look is ahead
+ACCURACY = 1e-3  # of the decrease: what may be left of the model's own gap
+MOST_ATOMS = 200
+ARMIJO = 0.1
+CHECKED = 32  # components whose gradients are compared with their rays
+PARALLEL = 1e-2  # sine of the angle between a gradient and its ray
+MOST = 0.9  # of the components
+
+
+NONE = Rays(
+    np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """The iterate as a mixture of atoms, the rays known, and what comes next."""
+
+    t: int
+    x: Array
+    mixture: Mixture
+    other: Other  # of Explore-Correct: its values, its certificate, and the run once it is handed over
+    sample: Rays = NONE  # along all their coordinates
+    rays: Rays = NONE  # along those of the atoms
+    at: Probe | None = None  # of the rays, at this x
+    next: str = "noise"  # or look, newton, check, certify, other
+    looked: int = 0  # components of the last look
+    dense: bool = False  # vertices have many entries
+    won: float = 0.0  # decrease seen since the last look
+    best: float = 0.0  # and of the best step since the start
+
+
+Action = Generator[Query, Answer, State]
+
+
+@methods.register("ridge-newton")
+@dataclass(frozen=True)
+class RidgeNewton:
+    """Settings of Ridge-Newton: there is nothing to tune.
+
+    Queries: adaptive. LOOK Σ(|support_i| + 4) over m components, and over all along the coordinates of the atoms; NEWTON 3n, and n
+    for each value that approves; CERTIFY Σ(2|support_i| + 9).
+    """
+
+    name: ClassVar[str] = "ridge-newton"
+    facts: ClassVar[Facts] = Facts(
+        use="the default for components that depend on few coordinates each: text, matrix completion, graphs",
+        queries="adaptive",
+        lmo=("0", "inf"),
+        vectors="k + 134",
+        answers=("default",),
+    )
+
+    def init(self, task: Task, x0: Array) -> State:
+        return State(0, x0, Mixture((Dense(x0),), np.ones(1)), _explore(task).init(task, x0))
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        values = state.other.values
+        if state.next == "other":
+            other, info = yield from _explore(task).step(task, state.other, rng)
+            return replace(state, t=state.t + 1, x=other.x, other=other), info
+        if values is None:
+            state = yield from _begin(task, state, rng)
+            return replace(state, t=state.t + 1), Info()
+        if state.next == "certify" and certificate_price(task) <= task.remaining:
+            other = yield from certify(task, replace(state.other, x=state.x), values, rng)
+            state = replace(_hand_over(task, state), t=state.t + 1)
+            sure = other.certificate
+            if sure is None:
+                return state, Info()
+            ending = converged(task, other, values)
+            return state, Info(gap=sure.gap, gap_error=sure.error, bound=sure.bound, ending=ending)
+        match state.next:
+            case "look":
+                state = yield from _look(task, state, values, rng)
+            case "newton":
+                state = yield from _newton(task, state, values)
+            case "check":
+                state = yield from _check(task, state, values, rng)
+            case _:
+                state = _hand_over(task, state)
+        numbers = {
+            "atoms": len(state.mixture.atoms),
+            "look": state.looked,
+            "rays": len(state.rays.components),
+        }
+        return replace(state, t=state.t + 1), Info(numbers=numbers)
+
+
+def _explore(task: Task) -> ExploreCorrect:
+    return ExploreCorrect().resolve(task)[0]
+
+
+def _hand_over(task: Task, state: State) -> State:
+    """The run goes on as Explore-Correct, from this x."""
+    other = replace(_explore(task).init(task, state.x), values=state.other.values)
+    return replace(state, next="other", other=other, sample=NONE, rays=NONE, at=None)
+
+
+def _begin(task: Task, state: State, rng: np.random.Generator) -> Action:
+    """The noise of the values, and whether the vertices have few entries."""
+    other = yield from measure_noise(task, state.other, rng)
+    if other.values is None or other.values.random or task.inside:
+        return replace(state, other=other, next="other")
+    values = replace(other.values, range=max(other.values.range, abs(other.value), 1e-300))
+    vertex = task.lmo(rng.standard_normal(task.dim)).dense()
+    dense = bool(np.count_nonzero(vertex) > FEW * task.dim)
+    return replace(state, other=replace(other, values=values), next="look", dense=dense)
+
+
+def _width(task: Task, values: Values) -> float:
+    """Of the differences: curvatures want (ε/range)^{1/4}."""
+    return values.radius(task, 4) * values.size / math.sqrt(task.dim)
+
+
+def _look(task: Task, state: State, values: Values, rng: np.random.Generator) -> Action:
+    """Atoms from the model of m components, and the rays of all along the coordinates of these atoms."""
+    h, n, seen = _width(task, values), task.n, state.sample
+    growth = 1 if state.won > WORTH * state.best else MORE
+    m = n if state.dense else min(n, max(growth * state.looked, FIRST_LOOK))
+    m = n if 2 * m >= n or task.paid > task.sweep_cost else m
+    others = np.setdiff1d(np.arange(n), seen.components)
+    fresh = others if m == n else np.sort(rng.choice(others, m - state.looked, replace=False))
+    pattern = task.pattern(task.all if len(fresh) == n else Batch(n, fresh))
+    if pattern.cost + 3 * len(seen.components) + 12 * n > task.remaining:
+        return _hand_over(task, state)
+    sample, at = seen, Probe(*np.zeros((3, 0)))
+    if len(seen.components):
+        at = yield from probe(task, state.x, seen, h)
+    if len(fresh):
+        new, there = yield from learn(task, state.x, fresh, pattern, h, values.noise)
+        sample, at = seen.joined(new), at.joined(there)
+    state = replace(state, sample=sample, looked=m, won=0.0, next="newton")
+    if m == n:
+        return replace(state, rays=sample, at=at)
+    model = Model(state.x, sample.matrix(task.dim), at.p, at.q, 1 / m)
+    found = over_atoms(task, model, state.mixture, NEW_ATOMS, ACCURACY, DEVIATIONS)
+    drawn = [task.lmo(model.Z.T @ (rng.poisson(1.0, len(at.p)) * at.p)) for _ in range(DRAWS)]
+    atoms = state.mixture.atoms
+    for atom in (*found.atoms, *drawn):
+        atoms = atoms if atom in atoms else (*atoms, atom)
+    if len(atoms) == len(state.mixture.atoms) and len(state.rays.components):
+        return replace(state, next="look")
+    mixture = Mixture(atoms, np.pad(state.mixture.weights, (0, len(atoms) - len(state.mixture.atoms))))
+    pattern = restricted(task.pattern(task.all), np.any([a.dense() != 0 for a in atoms], axis=0))
+    touched = np.flatnonzero(pattern.sizes)
+    pattern = Pattern(np.append(pattern.starts[touched], pattern.starts[-1]), pattern.index)
+    if pattern.cost + 12 * n > task.remaining:
+        return _hand_over(task, state)
+    rays, at = yield from learn(task, state.x, touched, pattern, h, values.noise)
+    return replace(state, rays=rays, at=at, mixture=mixture)
+
+
+def _newton(task: Task, state: State, values: Values) -> Action:
+    """One step to the minimiser of the model, as far as the values approve."""
+    rays, at, h, n = state.rays, state.at, _width(task, values), task.n
+    if 12 * len(rays.components) > task.remaining:
+        return _hand_over(task, state)
+    if at is None:
+        at = yield from probe(task, state.x, rays, h)
+    model = Model(state.x, rays.matrix(task.dim), at.p, at.q, 1 / n)
+    whole = state.looked == n
+    if whole and state.dense and task.can_project:
+        target = by_projection(task, model)
+    else:
+        target = over_atoms(task, model, state.mixture, MOST_ATOMS if whole else 0, ACCURACY)
+    there = target.point()
+    step = there - state.x
+    tau = model.Z @ step
+    slope, decrease = float(at.p @ tau) / n, -model.value(tau)
+    theta, brought = 0.0, 0.0
+    if decrease > values.unseen:
+        theta, brought = yield from _approved(task, state.x, step, rays, at, slope, decrease)
+    if theta == 1.0:
+        state = replace(state, mixture=target, x=there, at=None)
+    elif theta > 0:
+        x = state.x + theta * step
+        atoms = (*state.mixture.atoms, *target.atoms)
+        weights = np.concatenate([(1 - theta) * state.mixture.weights, theta * target.weights])
+        state = replace(state, mixture=Mixture(atoms, weights), x=x, at=None)
+    done = brought <= 0.1 * state.won if not whole else brought <= max(values.unseen, 1e-9 * state.best)
+    first = state.best == 0
+    state = replace(state, won=max(state.won, brought), best=max(state.best, brought))
+    if done:
+        return replace(state, next="certify" if whole else "look")
+    return replace(state, next="check" if first else "newton")
+
+
+def _approved(
+    task: Task, x: Array, step: Array, rays: Rays, at: Probe, slope: float, decrease: float
+) -> Generator[Query, Answer, tuple[float, float]]:
+    """The share θ of a step that values approve (Armijo, quadratic interpolation), and the decrease there; 0 where none."""
+    batch, theta = Batch(task.n, rays.components), 1.0
+    share = len(batch) / task.n
+    before = share * float(at.value.mean())
+    for _ in range(8):
+        query = Query(x + theta * step, batch, purpose=Purpose.LINE_SEARCH)
+        value = share * float((yield query).values[0, 0])
+        if before - value >= ARMIJO * theta * min(-slope, decrease) and value < before:
+            return theta, before - value
+        bend = 2 * (value - before - theta * slope) / theta**2
+        theta = min(max(-slope / bend if bend > 0 else 0.0, 0.1 * theta), 0.5 * theta)
+    return 0.0, 0.0
+
+
+def _check(task: Task, state: State, values: Values, rng: np.random.Generator) -> Action:
+    """Are gradients at the new x multiples of the rays?"""
+    several = np.flatnonzero(np.diff(state.rays.starts) > 1)
+    state = replace(state, next="newton")
+    if not len(several):
+        return state
+    some = np.sort(rng.choice(several, min(CHECKED, len(several)), replace=False))
+    Z = state.rays.matrix(task.dim)[some]
+    pattern = Pattern(Z.indptr.astype(np.int64), Z.indices.astype(np.int64))
+    if pattern.cost + 3 * len(some) > task.remaining:
+        return _hand_over(task, state)
+    own = OwnDifferences.of(
+        state.x, Batch(task.n, state.rays.components[some]), pattern, _width(task, values)
+    )
+    G = sp.csr_array((own.slopes((yield own.query))[0], Z.indices, Z.indptr), shape=Z.shape)
+    lengths = np.sqrt((G * G).sum(axis=1) * (Z * Z).sum(axis=1))
+    sines = 1 - ((G * Z).sum(axis=1) / np.where(lengths > 0, lengths, 1.0)) ** 2
+    parallel = np.count_nonzero(sines[lengths > 0] <= PARALLEL**2) >= MOST * np.count_nonzero(lengths)
+    return state if parallel else _hand_over(task, state)

@@ -1,0 +1,111 @@
+r"""The quadratic model of a sum of ridge functions over the set: no query.
+
+    m(s) = scale · Σ_i p_i τ_i + ½ q_i τ_i²,   τ = Z s
+
+over X by projections, accelerated and restarted, where vertices are dense and the set projects; or else over atoms, fully corrective.
+
+References
+----------
+A. Beck, M. Teboulle, A fast iterative shrinkage-thresholding algorithm for linear inverse problems, SIAM J. Imaging Sci. 2, 2009.
+B. O'Donoghue, E. Candès, Adaptive restart for accelerated gradient schemes, Found. Comput. Math. 15, 2015.
+S. Lacoste-Julien, M. Jaggi, On the global linear convergence of Frank-Wolfe optimization variants, NeurIPS 2015.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from zofw.algorithms.explore_correct.quadratic import simplex_step
+from zofw.atoms import Atom, Dense
+from zofw.core import Array, Task
+
+PROJECTIONS = 400
+STILL = 1e-10  # of the set: a step of a projection that is none
+
+
+@dataclass(frozen=True)
+class Model:
+    """The model around x."""
+
+    x: Array
+    Z: Any  # (m, d), rows
+    p: Array
+    q: Array
+    scale: float
+
+    def slope(self, tau: Array) -> Array:
+        """∇m where Zs = τ."""
+        return np.asarray(self.scale * (self.Z.T @ (self.p + self.q * tau)))
+
+    def value(self, tau: Array) -> float:
+        return self.scale * float(self.p @ tau + 0.5 * (self.q * tau) @ tau)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """x = Σ w_j a_j."""
+
+    atoms: tuple[Atom, ...]
+    weights: Array
+
+    def point(self) -> Array:
+        out = np.zeros(self.atoms[0].dim)
+        for atom, weight in zip(self.atoms, self.weights, strict=True):
+            atom.add_to(out, float(weight))
+        return out
+
+
+def over_atoms(
+    task: Task, model: Model, mixture: Mixture, most: int, accuracy: float, deviations: float = 0.0
+) -> Mixture:
+    """At most so many new atoms, one by one, until the model's own gap is this share of its decrease, or is lost in sampling."""
+    atoms, w, base = list(mixture.atoms), mixture.weights, model.Z @ model.x
+    T = np.column_stack([model.Z @ atom.dense() - base for atom in atoms])
+    start = w
+    for left in range(most, -1, -1):
+        c, H = model.scale * (T.T @ model.p), model.scale * (T.T @ (model.q[:, None] * T))
+        w = start + simplex_step(c, H, start)
+        tau = T @ w
+        if not left:
+            break
+        slope = model.slope(tau)
+        atom = task.lmo(slope)
+        new = model.Z @ atom.dense() - base
+        each = (model.p + model.q * tau) * (tau - new)
+        gap = model.scale * float(each.sum())
+        error = model.scale * float(np.std(each)) * np.sqrt(len(each))
+        if gap <= max(-accuracy * model.value(tau), deviations * error) or any(atom == a for a in atoms):
+            break
+        atoms.append(atom)
+        T, start = np.column_stack([T, new]), np.append(start, 0.0)
+    w = np.where(w > 1e-14, w, 0.0)
+    keep = np.flatnonzero(w)
+    return Mixture(tuple(atoms[j] for j in keep), w[keep] / w[keep].sum())
+
+
+def by_projection(task: Task, model: Model) -> Mixture:
+    """Accelerated projected gradient on the convex part of the model, restarted where it turns back."""
+    q = np.maximum(model.q, 0.0)
+    convex = Model(model.x, model.Z, model.p, q, model.scale)
+    v = model.x + 1.0
+    for _ in range(30):
+        v = v / np.linalg.norm(v)
+        v = model.scale * (model.Z.T @ (q * (model.Z @ v)))
+    L = 1.05 * float(np.linalg.norm(v)) + 1e-300
+    x = y = model.x
+    t, base = 1.0, model.Z @ model.x
+    for _ in range(PROJECTIONS):
+        new = task.project(y - convex.slope(model.Z @ y - base) / L)
+        if float((y - new) @ (new - x)) > 0:
+            t = 1.0
+        after = 0.5 * (1 + np.sqrt(1 + 4 * t * t))
+        y, moved, x, t = new + (t - 1) / after * (new - x), float(np.linalg.norm(new - x)), new, after
+        if moved <= STILL * task.diameter:
+            break
+    return Mixture((Dense(x),), np.ones(1))
+
+
+__all__ = ["Mixture", "Model", "by_projection", "over_atoms"]

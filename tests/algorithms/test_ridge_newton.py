@@ -1,0 +1,165 @@
+"""Ridge-Newton: rays learned and believed, the model minimised over the set, and what happens where nothing is a ridge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import zofw
+from zofw.algorithms.ridge_newton.rays import learn, probe, restricted
+from zofw.algorithms.ridge_newton.solve import Mixture, Model, by_projection, over_atoms
+from zofw.atoms import Dense
+from zofw.core import Batch, Task
+from zofw.problems import BlackBox, Logistic, MatrixCompletion
+
+
+def text(n: int = 300, d: int = 80, seed: int = 0) -> Logistic:
+    rng = np.random.default_rng(seed)
+    Z = sp.csr_array(sp.random_array((n, d), density=0.08, rng=rng, format="csr"))
+    hidden = Z @ np.where(np.arange(d) < 4, 5.0, 0.0)
+    return Logistic(Z, np.where(rng.random(n) < 1 / (1 + np.exp(1 - hidden)), 1.0, -1.0))
+
+
+def completion(side: int = 30, n: int = 500, seed: int = 0) -> tuple[MatrixCompletion, zofw.NuclearBall]:
+    rng = np.random.default_rng(seed)
+    M = rng.standard_normal((side, 2)) @ rng.standard_normal((2, side))
+    row, column = np.unravel_index(rng.permutation(side * side)[:n], M.shape)
+    entries = M[row, column] + 0.05 * rng.standard_normal(n)
+    ball = zofw.NuclearBall(0.9 * float(np.linalg.norm(M, "nuc")), (side, side))
+    return MatrixCompletion(M.shape, row, column, entries), ball
+
+
+def answered(f: Any, generator: Any) -> Any:
+    """What a generator of queries returns, asked of f."""
+    answer = None
+    while True:
+        try:
+            query = generator.send(answer)
+        except StopIteration as end:
+            return end.value
+        answer = zofw.core.Answer(
+            np.array(
+                [
+                    [
+                        f.values(query.point(0, j)[None, :], query.batch.slice(j, j + 1))[0, 0]
+                        for j in range(query.width)
+                    ]
+                ]
+            )
+        )
+
+
+def test_rays_are_the_rows_and_slopes_those_of_the_loss() -> None:
+    f, n = text(), 300
+    task = Task(zofw.L1Ball(5.0), f.dim, n, known_pattern=f.pattern)
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((2, f.dim))
+    which = np.flatnonzero(f.pattern(Batch(n)).sizes > 1)[:20].astype(np.int64)
+    rays, _ = answered(f, learn(task, x, which, f.pattern(Batch(n, which)), 1e-4, 1e-16))
+    Z = f.matrix[rays.components].toarray()
+    unit = np.take_along_axis(Z, rays.reference[:, None], axis=1)
+    assert rays.components.tolist() == which.tolist()
+    assert np.allclose(rays.matrix(f.dim).toarray(), Z / unit, atol=1e-7)
+    at = answered(f, probe(task, y, rays, 1e-4))
+    t = f.matrix[which] @ y
+    assert np.allclose(at.value, f.loss(t.copy()), atol=1e-14)
+    assert np.allclose(at.p, f.slope(t.copy()) * unit[:, 0], atol=1e-8)
+    bend = (f.slope(t + 1e-5) - f.slope(t - 1e-5)) / 2e-5
+    assert np.allclose(at.q, bend * unit[:, 0] ** 2, atol=1e-6)
+
+
+def test_a_pattern_restricted_to_some_coordinates_keeps_these() -> None:
+    f = text()
+    whole, mask = f.pattern(Batch(300)), np.arange(80) < 40
+    some = restricted(whole, mask)
+    for i in range(300):
+        own = whole.index[whole.starts[i] : whole.starts[i + 1]]
+        assert some.index[some.starts[i] : some.starts[i + 1]].tolist() == own[own < 40].tolist()
+
+
+def test_both_ways_to_minimise_the_model_agree() -> None:
+    rng = np.random.default_rng(0)
+    Z = sp.csr_array(rng.standard_normal((40, 12)))
+    model = Model(np.zeros(12), Z, rng.standard_normal(40), rng.random(40) + 0.1, 1 / 40)
+    task = Task(zofw.L1Ball(0.8), 12)
+    start = Mixture((Dense(np.zeros(12)),), np.ones(1))
+    atoms = over_atoms(task, model, start, 50, 1e-9).point()
+    assert np.allclose(atoms, by_projection(task, model).point(), atol=1e-5)
+    assert np.abs(atoms).sum() <= 0.8 + 1e-12
+
+
+def test_a_matrix_from_some_entries_is_found_and_certified_with_few_gradients() -> None:
+    f, ball = completion()
+    result = zofw.minimize(f, ball, budget=50_000, rng=0)
+    assert result.method == "ridge-newton" and result.status is zofw.Status.CONVERGED
+    best = zofw.reference(f, ball).value
+    assert result.fun <= best * 1.0001 + 1e-9
+    assert result.nfev <= 25 * 500
+
+
+def test_a_sample_of_the_components_finds_the_words_that_matter() -> None:
+    f, ball = text(6000, 600), zofw.L1Ball(8.0)
+    result = zofw.minimize(f, ball, budget=3_000_000, rng=0, diagnose=1000)
+    assert result.status is zofw.Status.CONVERGED
+    best = zofw.reference(f, ball).value
+    trace = result.trace.to_frame()
+    assert result.fun <= best + 1e-7
+    sweep = f.pattern(Batch(6000)).cost
+    early = trace[(trace.fun - best) <= 0.1 * (float(trace.fun.iloc[0]) - best)].nfev.iloc[0]
+    assert early < sweep / 2
+
+
+def test_components_that_are_no_ridges_are_left_to_explore_correct() -> None:
+    """Distances in the plane: four coordinates each, and gradients that turn."""
+    rng = np.random.default_rng(0)
+    points, pairs = rng.random((8, 2)), [(i, j) for j in range(8) for i in range(j)]
+    lengths = [float(np.sum((points[i] - points[j]) ** 2)) for i, j in pairs]
+
+    def f(x: Any, k: int) -> float:
+        i, j = pairs[k]
+        p = x.reshape(8, 2)
+        return float((np.sum((p[i] - p[j]) ** 2) - lengths[k]) ** 2)
+
+    support = [np.array([2 * i, 2 * i + 1, 2 * j, 2 * j + 1]) for i, j in pairs]
+    problem = BlackBox(f, dim=16, n=len(pairs), support=support)
+    x0 = np.clip(points + 0.1 * rng.standard_normal((8, 2)), 0, 1).ravel()
+    result = zofw.minimize(problem, zofw.Box(0.0, 1.0), x0=x0, budget=60_000, rng=0)
+    assert result.method == "ridge-newton"
+    start = np.mean([f(x0, k) for k in range(len(pairs))])
+    assert result.fun < 1e-2 * start
+
+
+def test_random_values_are_left_to_explore_correct() -> None:
+    f, noise = text(), np.random.default_rng(5)
+
+    def noisy(x: Any, i: int) -> float:
+        return float(f.values(x[None, :], np.array([i]))[0, 0] + 1e-3 * noise.standard_normal())
+
+    support = [f.pattern(Batch(300, np.array([i]))).index for i in range(300)]
+    problem = BlackBox(noisy, dim=80, n=300, support=support)
+    result = zofw.minimize(problem, zofw.L1Ball(20.0), budget=60_000, rng=0)
+    start = f.values(np.zeros((1, 80)), np.arange(300)).mean()
+    end = f.values(result.x[None, :], np.arange(300)).mean()
+    assert result.method == "ridge-newton" and end < start - 0.01
+
+
+@pytest.mark.parametrize(("structure", "method"), [(True, "ridge-newton"), (False, "explore-correct")])
+def test_auto_takes_it_where_coordinates_are_known_and_says_so(structure: bool, method: str) -> None:
+    result = zofw.minimize(text(), zofw.L1Ball(5.0), budget=20_000, rng=0, structure=structure)
+    assert result.method == method
+    assert any(method in reason for reason in result.reasons.values())
+
+
+def test_points_that_must_stay_inside_do() -> None:
+    f, ball = text(100, 20), zofw.L1Ball(5.0)
+
+    def checked(x: Any, i: int) -> float:
+        assert np.abs(x).sum() <= 5.0
+        return float(f.values(x[None, :], np.array([i]))[0, 0])
+
+    support = [f.pattern(Batch(100, np.array([i]))).index for i in range(100)]
+    problem = BlackBox(checked, dim=20, n=100, support=support)
+    zofw.minimize(problem, ball, method="ridge-newton", budget=5_000, rng=0, inside=True)
