@@ -126,23 +126,23 @@ def test_components_that_are_no_ridges_are_left_to_explore_correct() -> None:
     support = [np.array([2 * i, 2 * i + 1, 2 * j, 2 * j + 1]) for i, j in pairs]
     problem = BlackBox(f, dim=16, n=len(pairs), support=support)
     x0 = np.clip(points + 0.1 * rng.standard_normal((8, 2)), 0, 1).ravel()
-    result = zofw.minimize(problem, zofw.Box(0.0, 1.0), x0=x0, budget=60_000, rng=0)
+    result = zofw.minimize(problem, zofw.Box(0.0, 1.0), x0=x0, budget=20_000, rng=0)
     assert result.method == "ridge-newton"
     start = np.mean([f(x0, k) for k in range(len(pairs))])
     assert result.fun < 1e-2 * start
 
 
 def test_random_values_are_left_to_explore_correct() -> None:
-    f, noise = text(), np.random.default_rng(5)
+    f, noise = text(100, 30), np.random.default_rng(5)
 
     def noisy(x: Any, i: int) -> float:
         return float(f.values(x[None, :], np.array([i]))[0, 0] + 1e-3 * noise.standard_normal())
 
-    support = [f.pattern(Batch(300, np.array([i]))).index for i in range(300)]
-    problem = BlackBox(noisy, dim=80, n=300, support=support)
-    result = zofw.minimize(problem, zofw.L1Ball(20.0), budget=60_000, rng=0)
-    start = f.values(np.zeros((1, 80)), np.arange(300)).mean()
-    end = f.values(result.x[None, :], np.arange(300)).mean()
+    support = [f.pattern(Batch(300, np.array([i]))).index for i in range(100)]
+    problem = BlackBox(noisy, dim=30, n=100, support=support)
+    result = zofw.minimize(problem, zofw.L1Ball(20.0), budget=12_000, rng=0)
+    start = f.values(np.zeros((1, 30)), np.arange(100)).mean()
+    end = f.values(result.x[None, :], np.arange(100)).mean()
     assert result.method == "ridge-newton" and end < start - 0.01
 
 

@@ -18,6 +18,7 @@ A. R. Conn, K. Scheinberg, L. N. Vicente, Introduction to Derivative-Free Optimi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -38,9 +39,9 @@ class System:
 
     @classmethod
     def of(cls, Y: Array, x: Array, delta: float, nu: float = 0.0) -> System:
-        """Points as rows."""
+        """Points as rows; the last system is remembered, for the step after a fit asks for it again."""
         U = (Y - x) / delta
-        return cls(U, delta, nu, factorise(_equations(U, nu)))
+        return _factorised(U.tobytes(), U.shape[1], delta, nu)
 
     def solve(self, right: Array) -> Array:
         """The solution, or the shortest of those that come nearest where points lie on one flat."""
@@ -76,6 +77,12 @@ class System:
         found = self.solve(right)
         H = (self.U.T * found[:m]) @ self.U / self.delta**2
         return found[m + 1 :] / self.delta, 0.5 * (H + H.T)
+
+
+@lru_cache(maxsize=2)
+def _factorised(entries: bytes, rank: int, delta: float, nu: float) -> System:
+    U = np.frombuffer(entries).reshape(-1, rank)
+    return System(U, delta, nu, factorise(_equations(U, nu)))
 
 
 def _equations(U: Array, nu: float) -> Array:

@@ -30,3 +30,19 @@ def solve(factors: Factors, right: Array) -> Array:
     from scipy.linalg import lapack
 
     return np.asarray(lapack.dgetrs(factors[0], factors[1], right)[0])
+
+
+def positive_solve(K: Array, right: Array) -> Array:
+    """K⁻¹ right for a positive definite K; NaN where it is none."""
+    from scipy.linalg import lapack
+
+    _, found, failed = lapack.dposv(K, right)
+    return np.full_like(right, np.nan) if failed else np.asarray(found)
+
+
+def spectral(H: Array) -> tuple[Array, Array]:
+    """Eigenvalues, ascending, and eigenvectors of a symmetric H."""
+    from scipy.linalg import lapack
+
+    values, V, failed = lapack.dsyevd(H)
+    return (values, V) if not failed else np.linalg.eigh(H)

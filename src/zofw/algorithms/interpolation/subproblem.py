@@ -20,14 +20,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zofw.algorithms.interpolation.frame import Frame
-from zofw.algorithms.interpolation.numerics import nonnegative
+from zofw.algorithms.interpolation.numerics import nonnegative, positive_solve, spectral
 from zofw.core import Array
 
 SLACK = 1.25  # how much longer than Δ a step may be
 ACCURACY = 1e-3  # of the decrease: what may be left of the quadratic's own Frank-Wolfe gap
 MOST_SHIFTS = 8
+MOST_PIVOTS = 30
+PATIENCE = 4  # exchanges in a row that leave no fewer facets wrong
 ROUNDING = 1e-11
 
 
@@ -41,13 +44,20 @@ class Steps:
 
 
 def trust_region_step(
-    frame: Frame, x: Array, g: Array, H: Array, delta: float, atoms: Array, accuracy: float = ACCURACY
+    frame: Frame,
+    x: Array,
+    g: Array,
+    H: Array,
+    delta: float,
+    atoms: Array,
+    accuracy: float = ACCURACY,
+    spectrum: tuple[Array, Array] | None = None,
 ) -> Steps:
     """About the least value of g, H over the set within Δ of x; x and the atoms in the coordinates of the frame."""
     size = float(np.abs(H).max(initial=0.0)) + float(np.linalg.norm(g)) / delta
     if size == 0.0:
         return Steps(np.zeros_like(g), 0.0, atoms[:0])
-    eigenvalues, V = np.linalg.eigh(H)
+    eigenvalues, V = spectral(H) if spectrum is None else spectrum
     least = max(0.0, -1.05 * float(eigenvalues[0])) + 1e-12 * size
     c = V.T @ g
     shift = secular(eigenvalues, c, delta, least)
@@ -83,30 +93,76 @@ class Minimiser:
     atoms: Array
     accuracy: float
     rows: tuple[Array, Array] | None  # A V and the slack b − A x ≥ 0 of the facets
+    active: NDArray[np.bool_]  # the facets that held the last minimiser; at first those that hold x
     ball: tuple[Array, float] | None  # Vᵀ(centre − x) and the radius
+    carrying: int = 0  # atoms, the first, that carried the last minimiser
 
     @classmethod
     def over(cls, frame: Frame, x: Array, V: Array, c: Array, atoms: Array, accuracy: float) -> Minimiser:
         facets, ball = frame.facets, frame.ball
         rows = None if facets is None else (facets[0] @ V, np.maximum(facets[1] - facets[0] @ x, 0.0))
-        return cls(
-            frame, x, V, c, atoms, accuracy, rows, None if ball is None else (V.T @ (ball[0] - x), ball[1])
-        )
+        centred = None if ball is None else (V.T @ (ball[0] - x), ball[1])
+        active = np.zeros(0, dtype=bool) if rows is None else rows[1] <= ROUNDING * frame.task.diameter
+        return cls(frame, x, V, c, atoms, accuracy, rows, active, centred)
 
     def __call__(self, m: Array) -> Array:
         if self.rows is not None:
-            return self.V @ _within_facets(self.c, m, *self.rows)
+            s, self.active = _within_facets(self.c, m, *self.rows, self.active)
+            return self.V @ s
         if self.ball is not None:
             centre, radius = self.ball
             slope = self.c + m * centre  # at the centre
             shift = secular(m, slope, radius, 0.0, 1e-12)
             return self.V @ (centre - slope / (m + shift))
-        s, self.atoms = _over_atoms(self.frame, self.x, self.V, self.c, m, self.atoms, self.accuracy)
+        s, self.atoms, self.carrying = _over_atoms(
+            self.frame, self.x, self.V, self.c, m, self.atoms, self.carrying, self.accuracy
+        )
         return s
 
 
-def _within_facets(c: Array, m: Array, A: Array, slack: Array) -> Array:
-    """min ⟨c, s⟩ + ½ Σ m_i s_i² subject to A s ≤ slack, slack ≥ 0: a least distance problem, solved by its dual (NNLS)."""
+def _within_facets(
+    c: Array, m: Array, A: Array, slack: Array, active: NDArray[np.bool_]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """min ⟨c, s⟩ + ½ Σ m_i s_i² subject to A s ≤ slack, slack ≥ 0, from a guess of the facets that hold s; s and these facets.
+
+    s = −(c + Aᵀλ)/m, and block principal pivoting finds λ: facets that are violated come in, those whose force is negative go out.
+    Where that circles, or facets depend on each other, the dual is solved as a least distance problem (NNLS).
+    """
+    free, pull = -c / m, A / m
+    gram, beyond = pull @ A.T, A @ free - slack
+    small = ROUNDING * (np.abs(A) @ np.abs(free) + slack)
+    forces, active = complementary(gram, beyond, small, active)
+    if forces is None:
+        return _least_distance(c, m, A, slack)
+    return free - forces @ pull, active
+
+
+def complementary(
+    gram: Array, right: Array, small: Array | float, active: NDArray[np.bool_]
+) -> tuple[Array | None, NDArray[np.bool_]]:
+    """u ≥ 0 with Ku ≥ right and one of the two an equation everywhere, from a guess where u > 0; None where exchanges circle.
+
+    Block principal pivoting: those with u < 0 leave, those with Ku < right − small enter, all at once.
+    """
+    fewest, patience = len(right) + 1, PATIENCE
+    for _ in range(MOST_PIVOTS):
+        u, held = np.zeros(len(right)), np.flatnonzero(active)
+        if len(held):
+            u[held] = positive_solve(gram[np.ix_(held, held)], right[held])
+            if np.isnan(u[held[0]]):
+                break
+        wrong = np.where(active, u < -ROUNDING * np.abs(u).max(), right - gram @ u > small)
+        count = int(np.count_nonzero(wrong))
+        if not count:
+            return u, active
+        if (patience := patience - 1 if count >= fewest else PATIENCE) < 0:
+            break
+        fewest, active = min(fewest, count), active ^ wrong
+    return None, active
+
+
+def _least_distance(c: Array, m: Array, A: Array, slack: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """The same by its dual, from nothing."""
     root = np.sqrt(m)
     h = c / root
     size = float(np.linalg.norm(h))
@@ -134,13 +190,13 @@ def _within_facets(c: Array, m: Array, A: Array, slack: Array) -> Array:
             break
         active = active | beyond
     beyond &= slack > 0
-    return s * float(np.min(slack[beyond] / over[beyond], initial=1.0))
+    return s * float(np.min(slack[beyond] / over[beyond], initial=1.0)), active
 
 
 def _over_atoms(
-    frame: Frame, x: Array, V: Array, c: Array, m: Array, pool: Array, accuracy: float
-) -> tuple[Array, Array]:
-    """Fully corrective Frank-Wolfe: s over the hull of x and the atoms, and the atoms, those that carry x + s first.
+    frame: Frame, x: Array, V: Array, c: Array, m: Array, pool: Array, carrying: int, accuracy: float
+) -> tuple[Array, Array, int]:
+    """Fully corrective Frank-Wolfe: s over the hull of x and the atoms; the atoms, those that carry x + s first; and how many do.
 
     Over a hull the problem is that of the point nearest to 0, and min ‖Pᵀu‖² + (Σu − 1)² over u ≥ 0 has it: u = μw, Σw = 1.
     """
@@ -149,10 +205,15 @@ def _over_atoms(
     size = float(np.linalg.norm(h))
     g = V @ c
     S = np.vstack([np.zeros_like(g), pool - x])  # the first row is x itself
+    P = (S @ V) * (root / size) + h / size
+    gram, held = P @ P.T + 1.0, np.arange(len(S)) < (carrying + 1 if carrying else 0)
     target = np.append(np.zeros(len(g)), 1.0)
     for _ in range(4 * len(g) + 40):
-        P = (S @ V) * (root / size) + h / size
-        u = nonnegative(np.vstack([P.T, np.ones(len(S))]), target)
+        found, held = complementary(gram, np.ones(len(S)), ROUNDING, held)
+        if found is None:
+            found = nonnegative(np.vstack([P.T, np.ones(len(S))]), target)
+        u = np.maximum(found, 0.0)
+        held = u > 0
         w = u / u.sum()
         s = w @ S
         along = V.T @ s
@@ -161,9 +222,12 @@ def _over_atoms(
         atom = frame.lmo(slope) - x
         if float(slope @ (s - atom)) <= accuracy * decrease or (atom == S).all(axis=1).any():
             break
-        S = np.vstack([S, atom])
+        S, held = np.vstack([S, atom]), np.append(held, True)
+        P = np.vstack([P, (atom @ V) * (root / size) + h / size])
+        row = P @ P[-1] + 1.0
+        gram = np.block([[gram, row[:-1, None]], [row[None, :]]])
     order = np.argsort(-w[1:], kind="stable") + 1
-    return s, S[order] + x
+    return s, S[order] + x, int(np.count_nonzero(w[1:]))
 
 
 def secular(eigenvalues: Array, c: Array, delta: float, least: float, accuracy: float = 0.02) -> float:
@@ -201,4 +265,4 @@ def nearest(frame: Frame, x: Array, z: Array) -> Array:
     if frame.task.can_project:
         return frame.inward(frame.task.project(frame.outward(z)))
     unit = np.ones(len(x))
-    return x + _over_atoms(frame, x, np.eye(len(x)), x - z, unit, np.zeros((0, len(x))), ACCURACY)[0]
+    return x + _over_atoms(frame, x, np.eye(len(x)), x - z, unit, np.zeros((0, len(x))), 0, ACCURACY)[0]

@@ -9,6 +9,7 @@ import numpy as np
 from zofw.algorithms.interpolation.design import first_points
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.model import System
+from zofw.algorithms.interpolation.numerics import spectral
 from zofw.algorithms.interpolation.state import Action, State, ask, asked, tame
 from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
 from zofw.core import Array, Task
@@ -51,7 +52,7 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
                 return (yield from _move(task, frame, state, found))
             if known not in state.chosen and known not in tried:
                 tried.add(known)
-                state = fit(_include(state, known))
+                state = fit(_include(state, known, state))
                 continue
         far = _farthest(state)
         if far is not None:
@@ -64,7 +65,7 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
 
 def _move(task: Task, frame: Frame, state: State, found: Steps) -> Action:
     """The value at the minimiser; what it says of the radius; the point joins the model."""
-    before, length = state.value, float(np.linalg.norm(found.s))
+    fitted, before, length = state, state.value, float(np.linalg.norm(found.s))
     state = yield from ask(task, frame, state, state.z[None, :] + found.s)
     new = len(state.values) - 1
     ratio = (before - float(state.values[new])) / found.decrease
@@ -75,7 +76,7 @@ def _move(task: Task, frame: Frame, state: State, found: Steps) -> Action:
         delta = max(delta, 2 * length)
     atoms = _pool(found.atoms, state.atoms)
     state = replace(state, delta=delta, atoms=atoms, quiet=0 if ratio > 0 else state.quiet)
-    state = fit(_include(state, new))
+    state = fit(_include(state, new, fitted))
     return _shrink(task, state) if ratio < 0.1 and delta <= state.rho and _farthest(state) is None else state
 
 
@@ -84,8 +85,12 @@ def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
     away = float(np.linalg.norm(state.points[state.chosen[i]] - state.z))
     radius = max(min(0.5 * state.delta, 0.1 * away), state.rho)
     g, H = System.of(state.points[state.chosen], state.z, state.delta).polynomial(i)
+    values, V = spectral(H)
     steps = [
-        trust_region_step(frame, state.z, sign * g, sign * H, radius, state.atoms).s for sign in (1.0, -1.0)
+        trust_region_step(frame, state.z, g, H, radius, state.atoms, spectrum=(values, V)).s,
+        trust_region_step(
+            frame, state.z, -g, -H, radius, state.atoms, spectrum=(-values[::-1], V[:, ::-1])
+        ).s,
     ]
     s = max(steps, key=lambda s: abs(float(g @ s + 0.5 * s @ H @ s)))
     known = asked(state, state.z + s)
@@ -108,15 +113,18 @@ def _farthest(state: State) -> int | None:
     return i if distances[i] > max(2 * state.delta, 10 * state.rho) else None
 
 
-def _include(state: State, new: int) -> State:
-    """A point joins the model: while the model may grow, and else for the one whose loss the geometry bears best."""
+def _include(state: State, new: int, fitted: State) -> State:
+    """A point joins the model: while the model may grow, and else for the one whose loss the geometry bears best.
+
+    Lagrange polynomials do not depend on centre and scale: those of the last fit are factorised already.
+    """
     r, paid = state.points.shape[1], len(state.values)
     room = min((r + 1) * (r + 2) // 2, MOST_POINTS, 2 * r + 1 + max(0, (paid - 2 * r) // 2))
     Y, x = state.points[state.chosen], state.z
     distances = np.linalg.norm(Y - x, axis=1)
     if len(Y) < room and distances.max() <= FAR * state.delta:
         return replace(state, chosen=np.append(state.chosen, new))
-    counts = np.abs(System.of(Y, x, state.delta).lagrange(state.points[new] - x))
+    counts = np.abs(System.of(Y, fitted.z, fitted.delta).lagrange(state.points[new] - fitted.z))
     score = counts * np.maximum(1.0, distances / state.delta) ** 4
     score[state.chosen == state.best] = -1.0
     chosen = state.chosen.copy()
@@ -147,8 +155,8 @@ def _shrink(task: Task, state: State) -> State:
 
 def _pool(new: Array, old: Array) -> Array:
     atoms = np.vstack([new, old])
-    _, first = np.unique(atoms, axis=0, return_index=True)
-    return atoms[np.sort(first)][: POOL * (atoms.shape[1] + 1)]
+    first = {atom.tobytes(): i for i, atom in reversed(list(enumerate(atoms)))}
+    return atoms[sorted(first.values())][: POOL * (atoms.shape[1] + 1)]
 
 
 def kink(state: State) -> bool:

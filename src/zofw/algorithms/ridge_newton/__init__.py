@@ -164,7 +164,7 @@ def _begin(task: Task, state: State, rng: np.random.Generator) -> Action:
 
 def _width(task: Task, values: Values) -> float:
     """Of the differences: curvatures want (ε/range)^{1/4}."""
-    return values.radius(task, 4) * values.size / math.sqrt(task.dim)
+    return max(values.radius(task, 4) * values.size / math.sqrt(task.dim), task.resolution)
 
 
 def _look(task: Task, state: State, values: Values, rng: np.random.Generator) -> Action:

@@ -23,6 +23,7 @@ from zofw.atoms import Atom, Dense
 from zofw.core import Array, Task
 
 PROJECTIONS = 400
+POWERS = 30  # of the Hessian, for its greatest eigenvalue
 STILL = 1e-10  # of the set: a step of a projection that is none
 
 
@@ -90,11 +91,13 @@ def by_projection(task: Task, model: Model) -> Mixture:
     """Accelerated projected gradient on the convex part of the model, restarted where it turns back."""
     q = np.maximum(model.q, 0.0)
     convex = Model(model.x, model.Z, model.p, q, model.scale)
-    v = model.x + 1.0
-    for _ in range(30):
-        v = v / np.linalg.norm(v)
-        v = model.scale * (model.Z.T @ (q * (model.Z @ v)))
-    L = 1.05 * float(np.linalg.norm(v)) + 1e-300
+    v = np.ones(task.dim)
+    for _ in range(POWERS):
+        v = model.scale * (model.Z.T @ (q * (model.Z @ (v / max(float(np.linalg.norm(v)), 1e-300)))))
+    flat = float(np.linalg.norm(convex.slope(0 * model.p))) / task.diameter
+    L = max(1.05 * float(np.linalg.norm(v)), 1e-9 * flat)
+    if L == 0:
+        return Mixture((Dense(model.x),), np.ones(1))
     x = y = model.x
     t, base = 1.0, model.Z @ model.x
     for _ in range(PROJECTIONS):
