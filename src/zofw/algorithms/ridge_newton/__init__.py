@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from zofw.core import Answer, Array, Batch, Info, Pattern, Purpose, Query, Step,
 from zofw.differences import OwnDifferences
 from zofw.extras import lazy
 
-sp: Any = lazy("scipy.sparse")
+sp = lazy("scipy.sparse")
 
 FIRST_LOOK = 1000  # components
 MORE = 3  # times as many at the next look

@@ -15,16 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from zofw.core import Answer, Array, Batch, Indices, Pattern, Purpose, Query, Stencil, Task
+from zofw.core import Answer, Array, Batch, Indices, Matrix, Pattern, Purpose, Query, Stencil, Task
 from zofw.differences import OwnDifferences
 from zofw.directions import UnitSteps
 from zofw.extras import lazy
 
-sp: Any = lazy("scipy.sparse")
+sp = lazy("scipy.sparse")
 
 SEEN = 1e4  # times the rounding of a slope: one that gives a direction
 
@@ -39,7 +38,7 @@ class Rays:
     z: Array
     reference: Indices  # r of each component
 
-    def matrix(self, dim: int) -> Any:
+    def matrix(self, dim: int) -> Matrix:
         """The z_i as rows."""
         return sp.csr_array((self.z, self.index, self.starts), shape=(len(self.components), dim))
 
@@ -64,7 +63,11 @@ class Probe:
 
     def joined(self, other: Probe) -> Probe:
         """Those of these and of other components."""
-        return Probe(*(np.concatenate([getattr(self, k), getattr(other, k)]) for k in ("value", "p", "q")))
+        return Probe(
+            np.concatenate([self.value, other.value]),
+            np.concatenate([self.p, other.p]),
+            np.concatenate([self.q, other.q]),
+        )
 
 
 def restricted(pattern: Pattern, mask: Array) -> Pattern:

@@ -14,13 +14,12 @@ S. Lacoste-Julien, M. Jaggi, On the global linear convergence of Frank-Wolfe opt
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from zofw.algorithms.explore_correct.quadratic import simplex_step
 from zofw.atoms import Atom, Dense
-from zofw.core import Array, Task
+from zofw.core import Array, Matrix, Task
 
 PROJECTIONS = 400
 POWERS = 30  # of the Hessian, for its greatest eigenvalue
@@ -32,7 +31,7 @@ class Model:
     """The model around x."""
 
     x: Array
-    Z: Any  # (m, d), rows
+    Z: Matrix  # (m, d), rows
     p: Array
     q: Array
     scale: float
