@@ -71,14 +71,11 @@ def iteration() -> Way:
     """One iteration of zsfw-dvr on a linear model, as minimize runs it."""
     way = Way()
 
-    def callback(intermediate_result) -> None:
-        if intermediate_result.nit == 4:
-            sys.setprofile(way)
-        if intermediate_result.nit == 5:
-            sys.setprofile(None)
+    def observer(session: zofw.Session) -> None:
+        sys.setprofile({4: way}.get(session.run.nit))
 
     zofw.minimize(
-        problem(), zofw.L1Ball(1.0), method="zsfw-dvr", budget=10**6, rng=0, max_iter=6, callback=callback, diagnose=0
+        problem(), zofw.L1Ball(1.0), method="zsfw-dvr", budget=10**6, rng=0, max_iter=6, observers=[observer], diagnose=0
     )  # fmt: skip
     return way
 

@@ -193,7 +193,7 @@ def test_dropped_and_left(tmp_path):
 
 
 def test_a_dropped_iteration_of_minimize_is_not_taken_for_the_next(tmp_path, monkeypatch):
-    monkeypatch.setattr(pipeline, "TOGETHER_SECONDS", 0.0)
+    monkeypatch.setattr(pipeline, "KEPT_SECONDS", 0.0)
 
     def oracle(dies: int):
         calls = [0]

@@ -19,7 +19,7 @@ READERS = [
     "zofw.lab.spec",
     "zofw.lab.records",
     "zofw.run.session.checks",
-    "zofw.run.session.resume",
+    "zofw.run.session.beginning",
     "zofw.run.files.documents",
     "zofw.run.files.journal",
     "zofw.run.files.run_files",

@@ -234,7 +234,7 @@ def died(path: Path, calls: int) -> zofw.problems.BlackBox:
 
 
 def test_a_session_takes_up_the_journal_beside_its_checkpoint(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(pipeline, "TOGETHER_SECONDS", 0.0)
+    monkeypatch.setattr(pipeline, "KEPT_SECONDS", 0.0)
     path = tmp_path / "run.npz"
     f = died(path, 70)
     whole = killable.run("zsfw-dvr", None, f)

@@ -94,7 +94,7 @@ def models():
 
 def cut_at_random(tile, rng):
     """Cells of a tile in a few pieces; a tile in one piece as it is."""
-    if tile.whole:
+    if not tile.stop:
         return [tile]
     cuts = sorted({tile.start, tile.stop, *rng.integers(tile.start, tile.stop, size=2).tolist()})
     return [tile.cells(start, stop) for start, stop in itertools.pairwise(cuts)]
@@ -432,7 +432,7 @@ def test_what_is_no_executor():
 
 
 def test_cells_of_a_query_that_fails_half_way(monkeypatch):
-    monkeypatch.setattr(pipeline, "TOGETHER_SECONDS", math.inf)
+    monkeypatch.setattr(pipeline, "LOOK_SECONDS", math.inf)
     f = BlackBox(lambda x, i: math.nan if i == 2 else 1.0, dim=2, n=4)
     answer = OpenAnswer(abilities(f), Query(np.zeros(2), Batch(4)))
     (outcome,) = Here(f).outcomes(answer, deque(answer.missing()))

@@ -41,7 +41,7 @@ def run():
 
     good = killable.Counted(None)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "TOGETHER_SECONDS", 0.0)
+        patch.setattr(pipeline, "KEPT_SECONDS", 0.0)
         path = Path(folder) / "run.npz"
         box = zofw.problems.BlackBox(dying, dim=killable.DIM, n=killable.N)
         with pytest.raises(Death):

@@ -31,7 +31,7 @@ NAMES = list(zofw.methods())
 
 @pytest.fixture(autouse=True)
 def every_evaluation_written_down_at_once(monkeypatch):
-    monkeypatch.setattr(pipeline, "TOGETHER_SECONDS", 0.0)
+    monkeypatch.setattr(pipeline, "KEPT_SECONDS", 0.0)
 
 
 def wait_for(paid: Path, process: subprocess.Popen, evaluations: int = 1) -> None:

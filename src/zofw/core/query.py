@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -230,7 +230,7 @@ class Clips(Protocol):
 class Tile(NamedTuple):
     """A slice of work: columns [left, right) of the directions against positions [top, bottom) of the batch.
 
-    Of these, all together, or the single evaluations [start, stop) in the order anchor, point, component.
+    Of these, all together (stop = 0), or the single evaluations [start, stop) in the order anchor, point, component.
     """
 
     left: int
@@ -240,14 +240,9 @@ class Tile(NamedTuple):
     start: int = 0
     stop: int = 0
 
-    @property
-    def whole(self) -> bool:
-        """Whether it is evaluated in one piece."""
-        return self.stop == 0
-
     def cells(self, start: int, stop: int) -> Tile:
         """Some of its single evaluations."""
-        return self._replace(start=start, stop=stop)
+        return Tile(self.left, self.right, self.top, self.bottom, start, stop)
 
     @property
     def first(self) -> bool:
@@ -275,8 +270,8 @@ class Query:
         Direction j meets component ``batch[j]`` alone, instead of every direction meeting every component.
     inside
         The set that every evaluated point is to be an exact member of, where one is.
-    count
-        b, the number of directions (0 for plain values).
+    size, count
+        |S| and b, the numbers of components and of directions (0 for plain values).
     width
         Values per anchor in the answer: those at x + μu, then those at x − μu, then those at x.
     cost
@@ -292,6 +287,7 @@ class Query:
     variance: bool
     paired: bool
     inside: Clips | None
+    size: int = field(init=False, repr=False)
     count: int = field(init=False, repr=False)
     width: int = field(init=False, repr=False)
     cost: int = field(init=False, repr=False)
@@ -318,7 +314,7 @@ class Query:
         )
         vars(self).update(
             anchors=anchors, batch=batch, directions=directions, radius=radius, stencil=stencil, purpose=purpose,
-            variance=variance, paired=paired, inside=inside, count=count, width=width, cost=k * width * (1 if paired else size),
+            variance=variance, paired=paired, inside=inside, size=size, count=count, width=width, cost=k * width * (1 if paired else size),
         )  # fmt: skip
         if size == 0:
             raise ValueError("A query needs a component: its batch is empty.")
@@ -362,7 +358,7 @@ class Query:
 
     def tile_cost(self, tile: Tile) -> int:
         """Evaluations in a tile, or in the cells of it that are meant."""
-        if not tile.whole:
+        if tile.stop:
             return tile.stop - tile.start
         return len(self.anchors) * self.tile_width(tile) * (1 if self.paired else tile.bottom - tile.top)
 
@@ -442,7 +438,6 @@ class EvaluationError(ArithmeticError):
         )
 
 
-def blocks(total: int, size: int) -> Iterator[tuple[int, int]]:
+def blocks(total: int, size: int) -> list[tuple[int, int]]:
     """Consecutive ranges of at most ``size`` covering 0, …, total − 1."""
-    for start in range(0, total, size):
-        yield start, min(start + size, total)
+    return [(start, min(start + size, total)) for start in range(0, total, size)]

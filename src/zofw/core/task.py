@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -124,9 +124,9 @@ class Task:
 
     def project(self, x: Array) -> Array:
         """The Euclidean projection on the set."""
-        if not isinstance(self.set, Projecting):
+        if not self.can_project:
             raise TypeError(f"{self.set!r} has no Euclidean projection.")
-        return self.set.project(x)
+        return cast(Projecting, self.set).project(x)
 
     @property
     def diameter(self) -> float:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from zofw.core import Array, Indices, Operator
-from zofw.directions.implicit import Implicit, IndependentColumns, new_key
+from zofw.directions.implicit import Implicit, IndependentColumns
 from zofw.directions.registry import laws
 
 
@@ -72,10 +72,7 @@ class Gaussian(IndependentColumns):
     lazy: bool = False
 
     kind: ClassVar[str] = "normals"
-
-    def draw(self, rng: np.random.Generator, dim: int, count: int) -> Implicit:
-        self.check(dim, count)
-        return (LazyNormals if self.lazy else Implicit)(self, dim, count, new_key(rng))
+    forgetful: ClassVar[type[Implicit]] = LazyNormals
 
     def second_moment(self, dim: int, count: int) -> float:
         return float(count * (dim + count + 1))

@@ -41,12 +41,17 @@ class IndependentColumns:
 
     kind: ClassVar[str]
     """Name of the entries among the kernels: ``"signs"`` or ``"normals"``."""
-    of_kernels: ClassVar[bool]
-    """Whether the entries are those of the kernels and nothing else."""
+    kernel: ClassVar[str | None]
+    """The same name where the entries are those of the kernels and nothing else; None where they are not."""
+    lazy: bool = False
+    """Whether a drawn matrix may forget the rows that nobody has seen."""
+    forgetful: ClassVar[type[Implicit]]
+    """The matrices that a lazy law draws."""
 
     def __init_subclass__(cls) -> None:
         base = IndependentColumns
-        cls.of_kernels = cls.numbers is base.numbers and cls.factors is base.factors
+        plain = cls.numbers is base.numbers and cls.factors is base.factors
+        cls.kernel = cls.kind if plain else None
 
     def numbers(self, entries: int) -> Numbers:
         """Who draws the next ``entries`` entries; a law of one's own gives ``zofw.kernels.plain.Entries(rule)``."""
@@ -58,7 +63,7 @@ class IndependentColumns:
 
     def draw(self, rng: np.random.Generator, dim: int, count: int) -> Implicit:
         self.check(dim, count)
-        return Implicit(self, dim, count, new_key(rng))
+        return (self.forgetful if self.lazy else Implicit)(self, dim, count, new_key(rng))
 
     def scale(self, dim: int, count: int) -> float:
         return 1.0 / count
@@ -75,11 +80,6 @@ class Implicit(Operator):
     dim: int
     count: int
     key: int
-
-    @property
-    def kind(self) -> str | None:
-        """The name that the entries have among the kernels, where they are those of the kernels and nothing else."""
-        return self.law.kind if self.law.of_kernels else None
 
     @cached_property
     def _factors(self) -> Array | None:
@@ -104,7 +104,7 @@ class Implicit(Operator):
     def combine(self, c: Array) -> Array:
         if c[0] == 0.0 and not c.any():
             return np.zeros(self.dim)
-        scaled = c if self.law.of_kernels else self._scaled(c, 0, self.count)
+        scaled = self._scaled(c, 0, self.count)
         return self.law.numbers(self.dim * self.count).combine(self.key, self.dim, scaled)
 
     def combine_rows(self, index: Indices, c: Array) -> Array:
@@ -126,7 +126,7 @@ class Implicit(Operator):
         return self._scaled(numbers.product(self.key, rows, self.count), 0, self.count)
 
     def _scaled(self, entries: Array, left: int, right: int) -> Array:
-        if self.kind is not None or self._factors is None:
+        if self.law.kernel is not None or self._factors is None:
             return entries
         return entries * self._factors[left:right]
 
@@ -159,6 +159,8 @@ def dense_product(directions: Directions, Z: Array) -> Array:
     """Z U for a dense Z by the BLAS, tile after tile of rows of U."""
     Z = np.atleast_2d(np.asarray(Z, dtype=float))
     out = np.zeros((Z.shape[0], directions.count))
-    for start, stop in blocks(Z.shape[1], max(1, TILE_ENTRIES // directions.count)):
+    at_once = max(1, TILE_ENTRIES // directions.count)
+    for start in range(0, Z.shape[1], at_once):
+        stop = min(Z.shape[1], start + at_once)
         out += Z[:, start:stop] @ directions.rows(np.arange(start, stop, dtype=np.int64))
     return out

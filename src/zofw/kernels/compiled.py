@@ -116,7 +116,7 @@ def margins(rows: Rows, points: Array) -> Array:
 
 def stencil_sums(loss: str, t: Array, along: Array, steps: StencilSteps) -> Array:
     """See :func:`zofw.kernels.plain.stencil_sums`."""
-    parts = np.empty((-(-t.shape[1] // LINES), len(t), steps.width(along.shape[1])))
+    parts = np.empty((-(-t.shape[1] // LINES), len(t), steps.sides * along.shape[1] + steps.base))
     task = partial(sums.product_groups, NUMBER[loss], t, along, steps, parts)
     spread(task, len(parts), 1, t.shape[1] * len(t) * parts.shape[2])
     return in_order(parts)
@@ -127,7 +127,7 @@ def answer(
 ) -> Array:
     """See :func:`zofw.kernels.plain.answer`; kernels are those of :mod:`zofw.kernels.table`."""
     points = np.ascontiguousarray(points)
-    parts = np.empty((-(-rows.size // LINES), len(points), steps.width(U.columns)))
+    parts = np.empty((-(-rows.size // LINES), len(points), steps.sides * U.columns + steps.base))
     if kernel == "column_blocks":
         (touched, where), t = rows.touched(), shift.of(margins(rows, points), rows)
         model = (rows, NUMBER[loss], where, touched, t)

@@ -70,7 +70,9 @@ class Entries:
 
     def combine(self, key: int, dim: int, c: Array) -> Array:
         out = np.zeros(dim)
-        for start, stop in blocks(dim, max(1, TILE_ENTRIES // len(c))):
+        at_once = max(1, TILE_ENTRIES // len(c))
+        for start in range(0, dim, at_once):
+            stop = min(dim, start + at_once)
             tile = self.entries(key, np.arange(start, stop, dtype=np.int64), 0, len(c))
             for j, weight in enumerate(c):
                 out[start:stop] += tile[:, j] * weight
@@ -202,10 +204,11 @@ def answer(
 
 def stencil_sums(loss: str, t: Array, along: Array, steps: StencilSteps) -> Array:
     """Σ_i φ(t_i + μp_ij), then Σ_i φ(t_i − μp_ij) for two sides, then Σ_i φ(t_i) for a base: margins t (k, s), p = A U (s, b)."""
-    out = np.zeros((len(t), steps.width(along.shape[1])))
-    for top, bottom in blocks(t.shape[1], LINES):
-        for k, line in enumerate(t[:, top:bottom, None]):
-            parts = _values(LOSSES[loss], line, steps.mu * along[top:bottom], steps.sides)
+    out = np.zeros((len(t), steps.sides * along.shape[1] + steps.base))
+    for top in range(0, t.shape[1], LINES):
+        rows = slice(top, top + LINES)
+        for k, line in enumerate(t[:, rows, None]):
+            parts = _values(LOSSES[loss], line, steps.mu * along[rows], steps.sides)
             parts += [LOSSES[loss].phi(line)] * steps.base
             out[k] += in_order(np.concatenate(parts, axis=1))
     return out
@@ -216,15 +219,16 @@ def _values(loss: Loss, t: Array, steps: Array, sides: int) -> list[Array]:
     found = [loss.phi(t + steps), loss.phi(t - steps)][:sides]
     if loss.series is None:
         return found
-    for left, right in blocks(steps.shape[1], STRIP):
-        d = steps[:, left:right]
+    for left in range(0, steps.shape[1], STRIP):
+        strip = slice(left, left + STRIP)
+        d = steps[:, strip]
         near = (np.abs(t[:, 0]) <= loss.far) & ~(np.abs(d) > loss.reach).any(axis=1)
         c, d = loss.series(t[near]), d[near]
         x = d * d
         even = c[0] + x * (c[2] + x * (c[4] + x * c[6]))
         odd = d * (c[1] + x * (c[3] + x * c[5]))
         for side, values in zip(found, (even + odd, even - odd), strict=False):
-            side[near, left:right] = values
+            side[near, strip] = values
     return found
 
 

@@ -94,10 +94,6 @@ class StencilSteps(NamedTuple):
     sides: int
     base: bool
 
-    def width(self, count: int) -> int:
-        """Values of an anchor along so many directions."""
-        return self.sides * count + self.base
-
 
 class Source(NamedTuple):
     """The entries of implicit directions: their place among the KINDS, their key, and how many columns."""

@@ -56,8 +56,3 @@ KERNELS: dict[tuple[str, str, str], Row] = {
     ("coordinates", "sparse", "differences"): COORDINATES,
     ("coordinates", "sparse", "variance"): TOUCHED,
 }
-
-
-def law_of(kind: str | None, entries: int) -> str:
-    """The name in the table of implicit directions of a kind among the kernels, if of any."""
-    return "other" if kind is None else f"few {kind}" if entries <= FEW else kind

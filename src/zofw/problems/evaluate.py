@@ -30,7 +30,7 @@ def tiles(able: Abilities, query: Query) -> list[Tile]:
     """The fixed partition of a query. Variances of forward differences need the base value in every tile of rows."""
     if able.parts is not None:
         return able.parts.tiles(query)
-    size, structured = len(query.batch), None if query.paired else able.structured
+    size, structured = query.size, None if query.paired else able.structured
     filling = 0 if structured is None else structured.rows_at_once(query)
     if structured is not None and query.count and size <= min(TILE_COMPONENTS, filling):
         return [Tile(0, query.count, 0, size)]
@@ -45,12 +45,8 @@ def tiles(able: Abilities, query: Query) -> list[Tile]:
         rows, width = max(1, min(size, TILE_COMPONENTS * able.tall, filling)), max(1, query.count)
     elif query.variance and not query.stencil.two_sided:
         rows, width = max(1, min(rows, most // query.count)), query.count
-    columns = list(blocks(query.count, width)) or [(0, 0)]
-    return [
-        Tile(left, right, top, bottom)
-        for top, bottom in blocks(len(query.batch), rows)
-        for left, right in columns
-    ]
+    columns = blocks(query.count, width) or [(0, 0)]
+    return [Tile(left, right, top, bottom) for top, bottom in blocks(size, rows) for left, right in columns]
 
 
 def evaluate(problem: Problem, query: Query) -> Answer:
@@ -124,7 +120,7 @@ def reduce_table(query: Query, tile: Tile, table: Array) -> Sums:
 
 def assemble(query: Query, parts: list[Tile], sums: list[Sums]) -> Answer:
     """Add the tiles in their own order, whatever the order in which they came."""
-    size = 1.0 if query.paired else float(len(query.batch))
+    size = 1.0 if query.paired else float(query.size)
     if len(parts) == 1 and query.variance:
         return Answer(sums[0].values / size, _squares(sums[0]) / max(1.0, size - 1.0))
     if len(parts) == 1:
@@ -138,7 +134,7 @@ def assemble(query: Query, parts: list[Tile], sums: list[Sums]) -> Answer:
 
 def _variance(query: Query, answer: Answer, parts: list[Tile], sums: list[Sums]) -> Array:
     """Unbiased variance over the batch, from each tile's centred squares and the shift of its mean (Chan et al.)."""
-    size = len(query.batch)
+    size = query.size
     mean = slopes(query, answer)
     squares = np.zeros_like(mean)
     for tile, part in zip(parts, sums, strict=True):
@@ -178,8 +174,11 @@ def cells(one: Callable[[Array, int], float], query: Query, tile: Tile) -> Itera
 
 
 def _points(query: Query, tile: Tile, anchor: int, row: int, most: int) -> Array:
-    """Points from the given row of a tile on, to the end of its side of the stencil; at most ``most``, and few enough."""
+    """Points from the given row of a tile on, all of them or to the end of a side of the stencil; at most ``most``, and few."""
     width, sides = tile.right - tile.left, 2 if query.stencil.two_sided else 1
+    rows = query.tile_width(tile)
+    if row == 0 and rows <= most and rows * query.anchors.shape[1] <= TILE_VALUES:
+        return query.points(anchor, tile)
     side, first = divmod(row, width) if width else (sides, 0)
     if side >= sides:
         return query.members(query.anchors[anchor][None, :])

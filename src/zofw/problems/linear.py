@@ -166,7 +166,7 @@ class LinearModel(ABC):
         """The sums of all points of a tile by one kernel that does everything."""
         U, rows = query.directions, part.sparse
         assert isinstance(U, Implicit)
-        source = Source(KINDS.index(str(U.kind)), U.key, U.count)
+        source = Source(KINDS.index(str(U.law.kernel)), U.key, U.count)
         shift = Shift(NO_OFFSETS if self.offsets is None else self.offsets, self.unit)
         by, steps = kernels.routines(rows.size * U.count), self._steps(query)
         return self._scaled(
@@ -333,7 +333,8 @@ def kernel_for(query: Query, sparse: bool, by_formula: bool = True) -> table.Row
         law = "unit steps" if isinstance(U, UnitSteps) and query.stencil is Stencil.AHEAD else law
         stencil = "differences" if by_formula and not query.variance else "variance"
     if isinstance(U, Implicit):
-        law = table.law_of(U.kind, U.dim * U.count)
+        kind = U.law.kernel or "other"
+        law = f"few {kind}" if U.law.kernel and U.dim * U.count <= table.FEW else kind
     return table.KERNELS[law, "sparse" if sparse else "dense", "paired" if query.paired else stencil]
 
 
@@ -346,7 +347,7 @@ def _joined(parts: list[Sums]) -> Sums:
 def _summed(query: Query) -> bool:
     """Whether the kernels can add up a query's values as they come, without a product A·U in memory."""
     U = query.directions
-    return isinstance(U, Implicit) and U.kind is not None and not query.variance
+    return isinstance(U, Implicit) and U.law.kernel is not None and not query.variance
 
 
 class Touched:

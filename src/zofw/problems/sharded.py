@@ -172,7 +172,7 @@ class Sharded:
         rows = max(1, min(TILE_COMPONENTS, self.at_once // (sides * max(1, b))))
         whole = rows > 1 or (query.variance and query.stencil is Stencil.FORWARD)
         width = b if whole else max(1, self.at_once // sides)
-        columns = list(blocks(b, max(1, width))) or [(0, 0)]
+        columns = blocks(b, max(1, width)) or [(0, 0)]
         return [
             Tile(left, right, int(begin) + top, int(begin) + bottom)
             for begin, end in itertools.pairwise(plan.edges)
@@ -230,7 +230,7 @@ class Sharded:
         if indices is None and not query.paired:
             everyone = np.empty(0, dtype=np.int64)
             return _Plan(self.edges, everyone, everyone, [])
-        components = query.batch.slice(0, len(query.batch))
+        components = query.batch.slice(0, query.size)
         owner = self._owner(components)
         if query.paired:
             starts = [0, *(np.flatnonzero(np.diff(owner)) + 1).tolist(), len(owner)]

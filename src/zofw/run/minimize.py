@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from zofw.algorithms import is_first_order
-from zofw.core import Answer, Array, EvaluationError, MethodLike, Problem, Query, Seed
+from zofw.core import Array, EvaluationError, MethodLike, Problem, Seed
 from zofw.problems.abilities import abilities
 from zofw.run.answering.pipeline import ExecutorError, Here, Pipeline
 from zofw.run.answering.policy import Retry, as_policy
-from zofw.run.answering.signals import Interrupted, Signals
+from zofw.run.answering.signals import Interrupted, Signals, look
 from zofw.run.files.run_files import RunFiles
 from zofw.run.given import as_problem, best_known, refuse
 from zofw.run.record.status import Status
@@ -266,20 +266,22 @@ def drive(pipeline: Pipeline, session: Session, progress: bool | None = None) ->
     """Have a session's queries answered until it stops."""
     from zofw.run.session.observers import Progress
 
-    signals, files = pipeline.signals, session.files
+    files = session.files
     bar = Progress(session, shown=progress)
     watchers: list[Observer] = [bar] if bar.shown else []
-
-    def watch(session: Session) -> None:
-        if signals.received is not None:
-            session.stop(Status.INTERRUPTED)
-
-    session.observers += (watchers := [*watchers, watch])
+    if is_first_order(session.run.method):  # which asks nothing, so that nobody would see a signal
+        watchers.append(lambda session: look())
+    session.observers += watchers
     try:
         while (query := session.ask()) is not None:
             answer = pipeline.answer(session, query)
-            if answer is not None:
-                _tell(session, query, answer)
+            if answer is None:
+                continue
+            try:
+                session.tell(query, answer)
+            except AnswerRefused as error:  # paid for and given up, so that the run can go on with another
+                session.drop(query.cost)
+                raise EvaluationError(str(error)) from error
     except Interrupted:
         session.stop(Status.INTERRUPTED)
     except (EvaluationError, ExecutorError) as error:
@@ -298,15 +300,6 @@ def drive(pipeline: Pipeline, session: Session, progress: bool | None = None) ->
     if files is not None:
         files.save(session.snapshot())
     return session.result()
-
-
-def _tell(session: Session, query: Query, answer: Answer) -> None:
-    """Tell an answer; one that the checks refuse is paid for and given up, so that the run can go on with another."""
-    try:
-        session.tell(query, answer)
-    except AnswerRefused as error:
-        session.drop(query.cost)
-        raise EvaluationError(str(error)) from error
 
 
 def _handed(pipeline: Pipeline, diagnosed: bool) -> dict[str, Any]:

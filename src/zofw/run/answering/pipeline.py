@@ -12,7 +12,7 @@ import itertools
 import logging
 import math
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
@@ -30,7 +30,8 @@ from zofw.run.session.session import Session
 
 logger = logging.getLogger("zofw")
 
-TOGETHER_SECONDS = 1e-4  # evaluations quicker than this together are written down together
+KEPT_SECONDS = 1e-4  # evaluations quicker than this together are written down together
+LOOK_SECONDS = 0.05  # and where nothing is written down, between two looks at signals
 
 Todo = deque[Tile]
 
@@ -40,10 +41,11 @@ class ExecutorError(RuntimeError):
 
 
 class OpenAnswer:
-    """Which parts of a query are known, and what they came to."""
+    """Which parts of a query are known, and what they came to; ``kept`` where they are written down as they come."""
 
-    def __init__(self, able: Abilities, query: Query) -> None:
+    def __init__(self, able: Abilities, query: Query, kept: bool = False) -> None:
         self.query, self.shards = query, able.parts
+        self.together = KEPT_SECONDS if kept else LOOK_SECONDS
         self.cellwise = able.cells is not None
         self.tiles = tiles(able, query)
         self.paid = 0  # evaluations in the parts that are known
@@ -68,7 +70,7 @@ class OpenAnswer:
             if not self.cellwise:
                 wanted.append(tile)
             elif number not in self._cells:
-                wanted.append(tile.cells(0, self.query.tile_cost(tile)))
+                wanted.append(tile.cells(0, self.cost(tile)))
             else:
                 known = self._cells[number][1]
                 edges = np.flatnonzero(np.diff(np.concatenate([[True], known, [True]]).astype(np.int8)))
@@ -86,11 +88,15 @@ class OpenAnswer:
         number = self._place(part.tile)
         if self._sums[number] is not None:
             return
-        if part.tile.whole:
-            self._enter(number, part.sums)
-            self.paid += self.query.tile_cost(part.tile)
-        else:
+        if part.tile.stop:
             self._fill_cells(number, part.tile, part.sums.values)
+        else:
+            self._enter(number, part.sums)
+            self.paid += self.cost(part.tile)
+
+    def cost(self, tile: Tile) -> int:
+        """Evaluations in a tile, or in the cells of it that are meant."""
+        return self.query.cost if len(self.tiles) == 1 and not tile.stop else self.query.tile_cost(tile)
 
     def _place(self, tile: Tile) -> int:
         if len(self.tiles) == 1:
@@ -106,7 +112,11 @@ class OpenAnswer:
     def _fill_cells(self, number: int, tile: Tile, values: Array) -> None:
         whole = self.tiles[number]
         if number not in self._cells:
-            size = self.query.tile_cost(whole)
+            size = self.cost(whole)
+            if len(values) == size:
+                self.paid += size
+                self._enter(number, self._reduced(whole, values))
+                return
             self._cells[number] = np.empty(size), np.zeros(size, dtype=bool)
         table, known = self._cells[number]
         place = slice(tile.start, tile.stop)
@@ -115,16 +125,19 @@ class OpenAnswer:
         known[place] = True
         self.paid += int(fresh.sum())
         if known.all():
-            k, points = len(self.query.anchors), self.query.tile_width(whole)
-            self._enter(number, reduce_table(self.query, whole, table.reshape(k, points, -1)))
+            self._enter(number, self._reduced(whole, table))
             del self._cells[number]
+
+    def _reduced(self, tile: Tile, values: Array) -> Sums:
+        points = self.query.width if len(self.tiles) == 1 else self.query.tile_width(tile)
+        return reduce_table(self.query, tile, values.reshape(len(self.query.anchors), points, -1))
 
     def restore(self, part: Part) -> None:
         """Enter what a journal has of this query, or say that it is not of this query."""
         tile, sums = part
         whole = tile.cells(0, 0)
-        fits = whole in self.tiles and tile.whole != self.cellwise
-        if fits and tile.whole:
+        fits = whole in self.tiles and bool(tile.stop) == self.cellwise
+        if fits and not tile.stop:
             fits = sums.values.shape == (len(self.query.anchors), self.query.tile_width(tile))
             fits &= (sums.squares is not None) == self.query.variance
         elif fits:
@@ -200,13 +213,13 @@ class Here:
         self._cancelled = False
         while todo and not self._cancelled:
             tile = todo.popleft()
-            sums, error = self.evaluate(answer.query, tile, TOGETHER_SECONDS)
-            done = (
-                tile if tile.whole or sums is None else tile.cells(tile.start, tile.start + len(sums.values))
-            )
-            left = tile if sums is None else tile.cells(done.stop, tile.stop)
-            if error is None and left.start < left.stop:
-                todo.appendleft(left)
+            sums, error = self.evaluate(answer.query, tile, answer.together)
+            done = left = tile
+            if tile.stop and sums is not None:
+                reached = tile.start + len(sums.values)
+                done, left = tile.cells(tile.start, reached), tile.cells(reached, tile.stop)
+                if error is None and reached < tile.stop:
+                    todo.appendleft(left)
             yield Outcome([] if sums is None else [Part(done, sums)], [left], error)
 
     def evaluate(
@@ -215,9 +228,9 @@ class Here:
         """A tile, or of its cells those that come before an error or the end of the time."""
         single, found = self._able.cells, []
         try:
-            if self.timeout is None and (tile.whole or single is None):
-                return own_sums(self._able, self.problem, query, tile), None
-            if tile.whole or single is None:
+            if single is None or not tile.stop:
+                if self.timeout is None:
+                    return own_sums(self._able, self.problem, query, tile), None
                 return within(self.timeout, own_sums, self._able, self.problem, query, tile), None
             one = single.one if self.timeout is None else lambda x, i: within(self.timeout, single.one, x, i)
             began = time.perf_counter()
@@ -257,7 +270,7 @@ class Pipeline:
 
     def answer(self, session: Session, query: Query) -> Answer | None:
         """The answer, or None where the session has given the query up."""
-        answer = OpenAnswer(self._able, query)
+        answer = OpenAnswer(self._able, query, session.files is not None)
         if session.parts:
             for part in restored(session):
                 answer.restore(part)
@@ -328,7 +341,7 @@ class Attempts:
         self.error: EvaluationError | None = None
         self.interrupted = self.unaffordable = False
         self._lost = 0
-        self._tried: Counter[Tile] = Counter()
+        self._tried: dict[Tile, int] = {}
 
     @property
     def over(self) -> bool:
@@ -340,7 +353,8 @@ class Attempts:
         session = self.session
         if session is None:
             return
-        session.recompute(outcome.recomputed)
+        if outcome.recomputed:
+            session.recompute(outcome.recomputed)
         session.in_hand = answer.paid
         if not answer.complete:
             for tile, sums in outcome.parts:
@@ -348,8 +362,8 @@ class Attempts:
 
     def failed(self, tile: Tile, query: Query, error: EvaluationError) -> float | None:
         """Seconds to wait before a tile is tried again; None where it is not."""
-        first = tile if tile.whole else tile.cells(tile.start, tile.start + 1)
-        attempt = self._tried[first] = self._tried[first] + 1
+        first = tile.cells(tile.start, tile.start + 1) if tile.stop else tile
+        attempt = self._tried[first] = self._tried.get(first, 0) + 1
         self._lost += query.tile_cost(first)
         what = "Diagnosis" if self.session is None else f"Query {self.session.run.number}"
         logger.warning("%s, attempt %d: %s", what, attempt, error)

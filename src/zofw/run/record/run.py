@@ -150,23 +150,6 @@ class Run:
         return self.status.sentence if said is None else said.sentence
 
 
-def ending_status(info: Info, gap_tol: float | None, method: str) -> Status | None:
-    """How an iteration ends a run by what it found, where it does; a bound above the tolerance never converges."""
-    if not isinstance(info, Info):
-        raise TypeError(
-            f"A step returns (state, Info(…)); {method} returned a {type(info).__name__} beside its state. "
-            "Give its gap as Info(gap=…), other numbers as Info(numbers={…})."
-        )
-    within = gap_tol is not None and info.bound is not None and info.bound <= gap_tol
-    if within or (gap_tol is None and info.ending is not None and info.ending.converged):
-        return Status.CONVERGED
-    if info.ending is not None:
-        return Status.STALLED
-    if gap_tol is not None and info.bound is None and info.gap is not None and info.gap <= gap_tol:
-        return Status.ESTIMATED
-    return None
-
-
 class RunView:
     """The parts of a run that observers read."""
 

@@ -49,7 +49,9 @@ class AssumptionWatch:
             self._look_at_steps(query, values, run)
         if not self._fresh or query.purpose.line not in ("estimate", "refresh"):
             return
-        level, spread = float(np.median(values)), float(np.ptp(values))
+        ordered = np.sort(values, axis=None)
+        level = 0.5 * float(ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2])
+        spread = float(ordered[-1] - ordered[0])
         if self._first is None:
             self._first = level, spread
         if run.nit >= self._next:  # the lowest of the last half of the iterations, and of more

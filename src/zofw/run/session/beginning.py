@@ -1,22 +1,52 @@
-"""How a run begins: what its method sees, and where it starts."""
+"""How a run begins: what its method sees and where it starts, anew or from what a checkpoint and its journal say."""
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+import logging
+import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from zofw import kernels
 from zofw.algorithms import as_algorithm, is_first_order
-from zofw.core import Array, Batch, ConvexSet, FirstOrderTask, Indices, MethodLike, Pattern, Seed, Task
+from zofw.core import (
+    Algorithm,
+    Answer,
+    Array,
+    Batch,
+    ConvexSet,
+    EvaluationError,
+    FirstOrder,
+    FirstOrderTask,
+    Indices,
+    MethodLike,
+    Pattern,
+    Seed,
+    Task,
+)
+from zofw.core.task import no_gradient
+from zofw.run.files.documents import FileError
+from zofw.run.files.journal import Entry, EntryKind
+from zofw.run.files.run_files import RunFiles, read_journal, read_run
 from zofw.run.given import starting_point
 from zofw.run.record.limits import Limits, check_sizes
-from zofw.run.record.run import Run
+from zofw.run.record.run import Run, Unsound, check_run
 from zofw.run.session.iteration import entropy_of
 from zofw.run.session.known import ROWS_PER_DECADE, cost_of_value
 from zofw.sets import SetLike, as_set
+
+if TYPE_CHECKING:
+    from zofw.run.session.session import Observer, Session
+
+logger = logging.getLogger("zofw")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,22 +67,42 @@ class Asked:
     diagnose: int | None
 
 
-def begin(
-    asked: Asked,
-    computed: bool,
-    gradient: Callable[[Array], Array] | None,
-    support: Callable[[Batch], Indices] | None,
-    pattern: Callable[[Batch], Pattern | None] | None,
-) -> tuple[Run, Task]:
-    """A new run, and what its method sees; ``computed`` where somebody computes the mean for nothing."""
+@dataclass(frozen=True, eq=False)
+class Handed:
+    """What a run does not hold and whoever begins or resumes it hands over.
+
+    A set or method, of whoever resumes, has to equal the saved one.
+    """
+
+    set: SetLike | None = None
+    method: MethodLike | None = None
+    objective: Callable[[Array], float] | None = None
+    gradient: Callable[[Array], Array] | None = None
+    support: Callable[[Batch], Indices] | None = None
+    pattern: Callable[[Batch], Pattern | None] | None = None
+    observers: Sequence[Observer] = ()
+    dtype: DTypeLike = np.float64
+    known: Mapping[str, type] = dataclasses.field(default_factory=dict)
+
+    def classes(self) -> dict[str, type]:
+        """Classes of what was handed over, and of a method's state, by their path."""
+        own = inspect.getmro(type(self.set)) + inspect.getmro(type(self.method))
+        kinds = [kind for base in own for kind in (base, vars(base).get("State"))]
+        owned = [kind for kind in kinds if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
+        return {f"{kind.__module__}:{kind.__qualname__}": kind for kind in owned} | dict(self.known)
+
+
+def begin(asked: Asked, handed: Handed) -> tuple[Run, Task]:
+    """A new run, and what its method sees."""
     limits, region = asked.limits, as_set(asked.set)
     region.check_dim(asked.dim)
+    computed = handed.objective is not None  # by somebody, for nothing
     rows = (ROWS_PER_DECADE if computed else 0) if asked.diagnose is None else asked.diagnose
     check_sizes(n=asked.n, dim=asked.dim, gap_tol=asked.gap_tol, resolution=asked.resolution, diagnose=rows)
     if limits == Limits():
         raise ValueError("Nothing would ever stop this run: give a budget, or max_iter, max_lmo or max_time.")
     first_order = is_first_order(asked.method)
-    if first_order and gradient is None:
+    if first_order and handed.gradient is None:
         raise ValueError(
             f"{asked.method!r} is a first-order reference method and needs a problem with a gradient."
         )
@@ -64,19 +114,7 @@ def begin(
     dim, n = int(asked.dim), int(asked.n)
     reserve = cost_of_value(n, limits.budget) if pays and limits.budget is not None else 0
     granted = None if limits.budget is None else limits.budget - reserve
-    task = make_task(
-        region,
-        dim,
-        n,
-        granted,
-        limits,
-        asked.inside,
-        asked.gap_tol,
-        asked.resolution,
-        support,
-        gradient if first_order else None,
-        pattern if asked.structure else None,
-    )
+    task = make_task(asked, region, granted, handed, first_order)
     algorithm, reasons = as_algorithm(asked.method, task)
     start, note = starting_point(region, dim, asked.x0)
     reasons = reasons if note is None else {**reasons, "x0": note}
@@ -89,21 +127,117 @@ def begin(
 
 
 def make_task(
-    region: ConvexSet,
-    dim: int,
-    n: int,
-    budget: int | None,
-    limits: Limits,
-    inside: bool,
-    gap_tol: float | None,
-    resolution: float,
-    support: Callable[[Batch], Indices] | None,
-    gradient: Callable[[Array], Array] | None,
-    pattern: Callable[[Batch], Pattern | None] | None,
+    run: Asked | Run, region: ConvexSet, granted: int | None, handed: Handed, first_order: bool
 ) -> Task:
     """What the method sees; only a first-order one sees the gradient, and none the problem behind its functions."""
-    seen = None if support is None else lambda batch: support(batch)
-    task = Task(region, dim, n, budget, limits.max_iter, seen, inside, gap_tol, resolution, kernels.integers)
+    support, pattern = handed.support, handed.pattern if run.structure else None
+    task = Task(region, int(run.dim), int(run.n), granted, run.limits.max_iter, inside=run.inside)
+    task.gap_tol, task.resolution, task.draw = run.gap_tol, run.resolution, kernels.integers
+    if support is not None:
+        task.support = lambda batch: support(batch)
     if pattern is not None:
         task.known_pattern = lambda batch: pattern(batch)
-    return task if gradient is None else FirstOrderTask(**vars(task), gradient=gradient)
+    return FirstOrderTask(**vars(task), gradient=handed.gradient or no_gradient) if first_order else task
+
+
+def resume(
+    cls: type[Session],
+    path: str | os.PathLike[str] | RunFiles,
+    handed: Handed,
+    limits: Mapping[str, float | None],
+) -> Session:
+    """The saved session, brought to where its journal ends and then put under the given limits."""
+    if isinstance(path, RunFiles):
+        session, entries, anew = path.read(handed.classes(), lambda run: take_up(cls, run, path.path, handed))
+        tell_again(session, entries)
+        session.extend(**limits)
+        session.write_to(path, anew)
+        return session
+    where = Path(path)
+    session = take_up(cls, read_run(where, handed.classes()), where, handed)
+    tell_again(session, read_journal(where, session.run))
+    session.extend(**limits)
+    if session.parts:
+        logger.warning(
+            "%s.journal has evaluations of the open query too, which zofw.resume takes up; a session is told whole "
+            "answers, so they are paid for again.",
+            where,
+        )
+    return session
+
+
+def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session:
+    """A session at the run that a file holds, if it is sound and the one that was asked for."""
+    given = None if handed.set is None else as_set(handed.set)
+    region = given if run.set is None else run.set
+    if region is None:
+        raise ValueError(
+            f"{path} was saved with a set of its user's own, which is not in the file. Give it as set=…."
+        )
+    try:
+        region.check_dim(run.dim)
+        task = make_task(run, region, run.granted, handed, isinstance(run.method, FirstOrder))
+        check_run(run, run.method.init(task, np.array(run.state.x, dtype=float)))
+        if not region.contains(run.x):
+            raise Unsound(f"its iterate is no point of {region!r}")
+        session = cls.__new__(cls)
+        session.take_up(run, task, handed)
+        session.reopen()
+    except EvaluationError:
+        raise
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, StopIteration) as error:
+        raise FileError(
+            f"{path} is whole, but it is no checkpoint that this version of zofw could have written: {error!r}"
+        ) from error
+    if given is not None and repr(given) != repr(region):
+        raise ValueError(f"{path} was saved with the set {region!r}; {handed.set!r} was handed over.")
+    if handed.method is not None and not _agrees(handed.method, run.method):
+        raise ValueError(
+            f"{path} was saved with the method {run.method!r}; {handed.method!r} was handed over."
+        )
+    return session
+
+
+def tell_again(session: Session, entries: Sequence[Entry]) -> None:
+    """Do again what entries beyond a session say was done, whatever the time; keep what they have of the open query."""
+    run, limits = session.run, session.run.limits
+    run.limits = limits.with_(max_time=None)
+    for entry in entries:
+        if entry.serial == run.serial:
+            _do_again(session, entry)
+    run.limits = limits
+    session.parts = []
+    for entry in entries:
+        if entry.kind in (EntryKind.PART, EntryKind.AGAIN) and entry.number == session.run.number:
+            session.parts.append(entry)
+        elif entry.kind is EntryKind.DROPPED or (entry.kind is EntryKind.FAILED and entry.b):
+            session.parts = []  # the query they belong to was given up, and another has its number
+
+
+def _do_again(session: Session, entry: Entry) -> None:
+    query = session.ask()
+    match entry.kind:
+        case EntryKind.ANSWER:
+            if query is None or entry.number != session.run.number:
+                raise FileError(
+                    f"The journal has an answer to query {entry.number}, which the checkpoint beside it does not ask."
+                )
+            session.tell(query, Answer(*entry.arrays))
+        case EntryKind.FAILED:
+            session.fail(entry.a, entry.b)
+        case EntryKind.DROPPED:
+            session.drop(entry.b)
+        case EntryKind.PART:
+            session.keep(entry.tile, entry.arrays)
+        case EntryKind.AGAIN:
+            session.ask_again(entry.arrays[0].astype(np.int64), entry.a)
+    session.diagnosis.clock.at_least(entry.seconds)
+
+
+def _agrees(method: MethodLike, settings: Algorithm) -> bool:
+    """Whether resolved settings are those of a name, or of a settings object that leaves some of them at None."""
+    if isinstance(method, str):
+        return method in ("auto", settings.name)
+    if type(method) is not type(settings):
+        return False
+    return all(value is None or value == vars(settings)[name] for name, value in vars(method).items())

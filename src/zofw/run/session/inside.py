@@ -52,12 +52,12 @@ class Tangent(Operator):
 
 def column_blocks(directions: Directions) -> list[tuple[int, int]]:
     """Ranges of columns small enough to hold densely."""
-    return list(blocks(directions.count, max(1, POINT_NUMBERS // directions.dim)))
+    return blocks(directions.count, max(1, POINT_NUMBERS // directions.dim))
 
 
 def _all_inside(query: Query, set: ConvexSet) -> bool:
     """Whether every point of the query is in the set as it stands, as those between two points of the set are."""
-    whole = Tile(0, query.count, 0, len(query.batch))
+    whole = Tile(0, query.count, 0, query.size)
     return all(set.contains(x) for anchor in range(len(query.anchors)) for x in query.points(anchor, whole))
 
 

@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zofw.core import Answer, Info, Query, Seed, State, Task
+from zofw.core import Answer, Info, OutOfBudget, Query, Seed, State, Task
+from zofw.run.record.limits import BudgetError
 from zofw.run.record.run import Iteration, Known, Run
-from zofw.run.session.known import learn
+from zofw.run.record.status import Status
+from zofw.run.session.known import learn, least_budget
 
 LAST = 0xFFFFFFFF  # the redraw whose random numbers draw a sample for f at the end
+NEAR_THE_END = 4  # rehearse an iteration when fewer than this many of the dearest so far can be paid
 REHEARSED_QUERIES = 10_000  # a rehearsal that asks more than this is stopped
 
 StepEnd = tuple[State, Info] | Known
@@ -122,10 +125,24 @@ class Iterations:
         self.stream = Stream(run.entropy)
 
     def begin(self) -> tuple[StepGenerator, Iteration]:
-        """The coming iteration: a step of the method or, where the run is closing, the queries about f at x."""
+        """The coming iteration, if it can be paid: a step of the method or, where the run is closing, the queries about f at x."""
         run, task = self.run, self.task
-        task.lmos, task.paid, task.budget = 0, run.nfev, run.granted
-        return self._steps(), Iteration(paid=task.paid, budget=task.budget)
+        paid, granted = run.nfev, run.granted
+        near = granted is not None and (run.nit == 0 or granted - paid < NEAR_THE_END * run.dearest)
+        if near and run.closing is None:
+            self._afford(run.remaining)
+        task.lmos, task.paid, task.budget = 0, paid, granted
+        return self._steps(), Iteration(paid=paid, budget=granted)
+
+    def _afford(self, left: float) -> None:
+        """Raise OutOfBudget where a rehearsal of the coming iteration costs more than is left."""
+        least, run = self.rehearse(), self.run
+        if least <= left:
+            return
+        if run.nit == run.nfev == 0:
+            needed = least_budget(run.n, least) if run.pays else least
+            raise BudgetError(run.limits.budget or 0, needed, needed - least, run.method.name)
+        raise OutOfBudget
 
     def again(self, iteration: Iteration) -> StepGenerator:
         """An iteration brought to where it was before the last of the answers it has had."""
@@ -165,3 +182,20 @@ class Iterations:
             steps.close()
             task.lmos = lmos
         return cost
+
+
+def ending_status(info: Info, gap_tol: float | None, method: str) -> Status | None:
+    """How an iteration ends a run by what it found, where it does; a bound above the tolerance never converges."""
+    if not isinstance(info, Info):
+        raise TypeError(
+            f"A step returns (state, Info(…)); {method} returned a {type(info).__name__} beside its state. "
+            "Give its gap as Info(gap=…), other numbers as Info(numbers={…})."
+        )
+    within = gap_tol is not None and info.bound is not None and info.bound <= gap_tol
+    if within or (gap_tol is None and info.ending is not None and info.ending.converged):
+        return Status.CONVERGED
+    if info.ending is not None:
+        return Status.STALLED
+    if gap_tol is not None and info.bound is None and info.gap is not None and info.gap <= gap_tol:
+        return Status.ESTIMATED
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,9 +31,14 @@ def anchors(query: Query, values: Array) -> Iterator[Known]:
             yield Known(x, value)
 
 
-def at(x: Array, *known: Known | None) -> Known | None:
+def at(x: Array, known: Iterable[Known]) -> Known | None:
     """What is known of f at x."""
-    return next((one for one in known if one is not None and np.array_equal(one.x, x)), None)
+    return next((one for one in known if same(one.x, x)), None)
+
+
+def same(x: Array, y: Array) -> bool:
+    """Whether two points of one space are the same."""
+    return bool((x == y).all())
 
 
 def asks_whole(query: Query, n: int) -> bool:
@@ -47,10 +52,10 @@ def look_at(run: Run, query: Query, values: Array, region: ConvexSet) -> None:
         return
     for known in anchors(query, values):
         run.seen = [*run.seen[1 - SEEN :], known]
-        if np.array_equal(known.x, run.state.x):
+        if same(known.x, run.state.x):
             run.here = known
     best = lowest(query, values, region, run.best)
-    if best is not run.best and best is not None and run.nit and np.array_equal(best.x, run.state.x):
+    if best is not run.best and best is not None and run.nit and same(best.x, run.state.x):
         best = dataclasses.replace(best, gap=run.gap, gap_error=run.info.gap_error)
     run.best = best
 
@@ -61,7 +66,7 @@ def lowest(query: Query, values: Array, region: ConvexSet, best: Known | None) -
     if values.min() >= most:
         return best
     flat = values.ravel()
-    looked_at = flat.size if len(query.batch) == 1 else LOOKED_AT
+    looked_at = flat.size if query.size == 1 else LOOKED_AT
     for place in np.argsort(flat, kind="stable")[:looked_at].tolist():
         if flat[place] >= most:
             break
@@ -189,6 +194,7 @@ class Diagnosis:
     def __init__(self, run: Run, objective: Callable[[Array], float] | None) -> None:
         self.run, self.objective = run, objective
         self.clock = Clock(run.seconds)
+        self.rows = run.diagnose or (ROWS_PER_DECADE if run.pays else 0)  # per decade of queries
 
     def value(self) -> float:
         """Exact mean at the current iterate, neither charged nor timed; NaN where nobody can tell."""
@@ -205,12 +211,9 @@ class Diagnosis:
     def due(self) -> bool:
         """Whether the next of the log-spaced marks has been passed."""
         run = self.run
-        rows = run.diagnose or (ROWS_PER_DECADE if run.pays else 0)
-        if rows <= 0:
-            return False
         last = run.trace.rows[-1][1] if run.limits.budget is not None or run.nfev else run.trace.rows[-1][0]
         now = run.nfev or run.nit
-        return now >= max(last, 1) * 10 ** (1 / rows) or last == 0
+        return now >= max(last, 1) * 10 ** (1 / self.rows) or last == 0
 
     def record(self) -> None:
         """One row."""

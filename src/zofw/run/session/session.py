@@ -9,8 +9,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,16 +32,15 @@ from zofw.core import (
 )
 from zofw.run.files.journal import NOWHERE, Entry, EntryKind
 from zofw.run.files.run_files import RunFiles, write_alone
-from zofw.run.record.limits import BudgetError, Limits
-from zofw.run.record.run import FAILED, Iteration, Known, Run, RunView, ending_status
+from zofw.run.record.limits import Limits
+from zofw.run.record.run import FAILED, Iteration, Known, Run, RunView
 from zofw.run.record.status import Status
 from zofw.run.session.assumptions import AssumptionWatch
-from zofw.run.session.beginning import Asked, begin
+from zofw.run.session.beginning import Asked, Handed, begin, resume
 from zofw.run.session.checks import RadiusWatch, check_answer, too_near
 from zofw.run.session.inside import keep_inside
-from zofw.run.session.iteration import Iterations, StepEnd, StepGenerator
-from zofw.run.session.known import Diagnosis, at, cost_of_value, least_budget, look_at, result_of
-from zofw.run.session.resume import Handed, resume
+from zofw.run.session.iteration import Iterations, StepEnd, StepGenerator, ending_status
+from zofw.run.session.known import Diagnosis, at, cost_of_value, look_at, result_of, same
 from zofw.sets import SetLike
 
 if TYPE_CHECKING:
@@ -50,7 +48,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("zofw")
 
-NEAR_THE_END = 4  # rehearse an iteration when fewer than this many of the dearest so far can be paid
 
 Observer = Callable[["Session"], None]
 
@@ -142,26 +139,19 @@ class Session(RunView):
     ) -> None:
         limits = Limits(budget, max_iter, max_lmo, max_time)
         asked = Asked(set, dim, n, method, limits, x0, rng, gap_tol, inside, resolution, structure, diagnose)
-        run, task = begin(asked, objective is not None, gradient, support, pattern)
-        self.take_up(run, task, objective, observers, dtype)
+        handed = Handed(None, None, objective, gradient, support, pattern, observers, dtype)
+        self.take_up(*begin(asked, handed), handed)
 
-    def take_up(
-        self,
-        run: Run,
-        task: Task,
-        objective: Callable[[Array], float] | None,
-        observers: Sequence[Observer],
-        dtype: DTypeLike,
-    ) -> None:
+    def take_up(self, run: Run, task: Task, handed: Handed) -> None:
         """Begin to be the rules of a run."""
-        self.run, self.task, self.observers = run, task, list(observers)
+        self.run, self.task, self.observers = run, task, list(handed.observers)
         self.files: RunFiles | None = None  # where what is paid for is written down, if anywhere
         self.parts: list[Entry] = []  # of the open query, from before this process
         self.in_hand = 0  # evaluations of the open query that were paid for and are not in the ledger yet
-        self.diagnosis = Diagnosis(run, objective)
+        self.diagnosis = Diagnosis(run, handed.objective)
         self._set = task.set
         self._iterations = Iterations(run, task)
-        self._watch, self._assumptions = RadiusWatch(dtype), AssumptionWatch(run.number == 0)
+        self._watch, self._assumptions = RadiusWatch(handed.dtype), AssumptionWatch(run.number == 0)
         self._open: Query | None = None
         self._told: Query | None = None
         self._step: StepGenerator | None = None
@@ -191,7 +181,9 @@ class Session(RunView):
             )
         run, sound = self.run, check_answer(query, answer)
         self._watch(query, sound)
-        self._assumptions(query, sound, run)
+        over_all = run.n == 1 or query.batch.indices is None
+        if over_all:
+            self._assumptions(query, sound, run)
         self._note(EntryKind.ANSWER, arrays=_tables(sound))
         self.parts, self.in_hand = [], 0
         run.ledger[query.purpose.line] += query.cost
@@ -201,7 +193,8 @@ class Session(RunView):
         self.task.paid += query.cost
         run.number += 1
         self._open, self._told = None, query
-        look_at(run, query, sound.values, self._set)
+        if over_all:
+            look_at(run, query, sound.values, self._set)
         self._advance(sound)
 
     def keep(self, tile: Tile, tables: Sequence[Array]) -> None:
@@ -279,7 +272,7 @@ class Session(RunView):
             ended: StepEnd | None = None
             try:
                 if self._step is None:
-                    if not self._may_begin():
+                    if self._past_limits():
                         continue
                     query = next(self._begin())
                 elif answer is not None:
@@ -309,28 +302,20 @@ class Session(RunView):
             self.run.learning = iteration
         return self._step
 
-    def _may_begin(self) -> bool:
-        """Whether limits and budget allow another iteration; the cost of one is known by rehearsing it."""
+    def _past_limits(self) -> bool:
+        """Whether a limit other than the budget ends the run before another iteration."""
         run, limits = self.run, self.run.limits
         if run.closing is not None:
-            return True
+            return False
         if limits.max_iter is not None and run.nit >= limits.max_iter:
             self._end(Status.MAX_ITER)
         elif limits.max_lmo is not None and run.nlmo >= limits.max_lmo:
             self._end(Status.MAX_LMO)
         elif limits.max_time is not None and self.seconds >= limits.max_time:
             self._end(Status.MAX_TIME)
-        elif limits.budget is not None and (run.nit == 0 or run.remaining < NEAR_THE_END * run.dearest):
-            least = self._iterations.rehearse()
-            if least > run.remaining:
-                if run.nit == run.nfev == 0:
-                    raise self._too_small(limits.budget, least)
-                self._end(Status.BUDGET)
-        return run.status is Status.RUNNING and run.closing is None
-
-    def _too_small(self, budget: int, iteration: int) -> BudgetError:
-        least = least_budget(self.run.n, iteration) if self.run.pays else iteration
-        return BudgetError(budget, least, least - iteration, self.run.method.name)
+        else:
+            return False
+        return True
 
     def _finish(self, ended: StepEnd) -> None:
         run = self.run
@@ -344,16 +329,17 @@ class Session(RunView):
         how = ending_status(info, run.gap_tol, run.method.name)
         if not (how is not None and info.at_start):  # else x stays where the gap was found small
             run.state = state
-            run.here = at(state.x, run.best, run.here, *run.seen)
+            known = [one for one in (run.best, run.here, *run.seen) if one is not None]
+            run.here = at(state.x, known) if known else None
         run.info = info
         run.nit += 1
         run.nlmo += self.task.lmos
         run.dearest = max(run.dearest, run.open.spent)
         run.redraws = 0
         run.open, run.seen = Iteration(), []
-        if run.best is not None and info.gap is not None and np.array_equal(run.best.x, run.state.x):
+        if run.best is not None and info.gap is not None and same(run.best.x, run.state.x):
             run.best = dataclasses.replace(run.best, gap=run.gap, gap_error=info.gap_error)
-        if self.diagnosis.due():
+        if self.diagnosis.rows and self.diagnosis.due():
             self.diagnosis.record()
         if not self._observed():
             self._end(Status.CALLBACK)
@@ -452,13 +438,6 @@ class Session(RunView):
             files.turn_over(self.snapshot())
             for part in self.parts:
                 self._note(part.kind, part.a, part.b, part.tile, part.arrays)
-
-    @contextmanager
-    def without_time_limit(self) -> Iterator[None]:
-        """What was done in time before is done again, however late it is."""
-        limits, self.run.limits = self.run.limits, self.run.limits.with_(max_time=None)
-        yield
-        self.run.limits = limits
 
     def _note(
         self, kind: EntryKind, a: int = 0, b: int = 0, tile: Tile = NOWHERE, arrays: Sequence[Array] = ()

@@ -220,9 +220,9 @@ class Workers:
 
     def _outcome(self, answer: OpenAnswer, sent: Sent, found: Found, vain: int) -> Outcome:
         parts = [Part(_done(tile, sums), sums) for tile, sums in zip(sent.tiles, found.sums, strict=False)]
-        units = sum(1 if part.tile.whole else len(part.sums.values) for part in parts)
+        units = sum(len(part.sums.values) if part.tile.stop else 1 for part in parts)
         self.pace.note(units, found.seconds, time.perf_counter() - sent.when)
-        again, error = vain * self._cost(answer, sent), found.error
+        again, error = vain * self._cost(answer, sent) if vain else 0, found.error
         if error is None:
             return Outcome(parts, recomputed=again)
         if answer.shards is not None:
@@ -234,7 +234,7 @@ class Workers:
         return Outcome(parts, left, error, again)
 
     def _cost(self, answer: OpenAnswer, sent: Sent) -> int:
-        return sum(answer.query.tile_cost(tile) for tile in sent.tiles)
+        return sum(map(answer.cost, sent.tiles))
 
     def _send_again(self, answer: OpenAnswer, sent: Sent, loss: WorkerLost) -> None:
         self.pool.check()
@@ -264,7 +264,7 @@ class Workers:
 
 def _evaluations(tile: Tile) -> int:
     """What a tile counts for when work is shared out."""
-    return 1 if tile.whole else tile.stop - tile.start
+    return tile.stop - tile.start or 1
 
 
 def _taken(todo: Todo, size: int, part: Callable[[Tile], int]) -> list[Tile]:
@@ -273,7 +273,7 @@ def _taken(todo: Todo, size: int, part: Callable[[Tile], int]) -> list[Tile]:
     while todo and sum(map(_evaluations, taken)) < size and part(todo[0]) == part(taken[0]):
         taken.append(todo.popleft())
     over = sum(map(_evaluations, taken)) - size
-    if over > 0 and not taken[-1].whole:
+    if over > 0 and taken[-1].stop:
         last = taken[-1]
         todo.appendleft(last.cells(last.stop - over, last.stop))
         taken[-1] = last.cells(last.start, last.stop - over)
@@ -281,7 +281,7 @@ def _taken(todo: Todo, size: int, part: Callable[[Tile], int]) -> list[Tile]:
 
 
 def _done(tile: Tile, sums: Sums) -> Tile:
-    return tile if tile.whole else tile.cells(tile.start, tile.start + len(sums.values))
+    return tile.cells(tile.start, tile.start + len(sums.values)) if tile.stop else tile
 
 
 ExecutorLike: TypeAlias = Executor | Callable[[], OwnExecutor] | Scatters
