@@ -339,11 +339,6 @@ class Query:
             )
 
     @property
-    def bases(self) -> int:
-        """Values at the anchor itself: one mean, or one for each component of a paired query."""
-        return self.count if self.paired else 1
-
-    @property
     def asked(self) -> Directions | None:
         """The directions as the method gave them, before a set's affine hull was seen to."""
         return self.directions.base if isinstance(self.directions, Derived) else self.directions

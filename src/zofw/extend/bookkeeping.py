@@ -99,10 +99,10 @@ def resumes_from_any_query(on: MethodSubject) -> Iterator[str]:
 def is_pure(on: MethodSubject) -> Iterator[str]:
     """a step changes neither the state it was given nor its settings, and the same seed is the same run"""
     run, kept = session(on), []
-    run.observers.append(lambda run: kept.append((run.state, _frozen(run.state), repr(run.algorithm))))
+    run.observers.append(lambda run: kept.append((run.state, _frozen(run.state), repr(run.run.method))))
     result = finish(run)
     for state, before, settings in kept:
-        if _frozen(state) != before or repr(run.algorithm) != settings:
+        if _frozen(state) != before or repr(run.run.method) != settings:
             yield f"the state after iteration {state.t - 1}, or the settings, were changed by a later step."
     if not np.array_equal(finish(session(on)).x, result.x):
         yield "two runs with one seed end at different points; draw from the rng that step is given."
@@ -117,7 +117,7 @@ def _frozen(state: State) -> str:
 def settings_are_a_value(on: MethodSubject) -> Iterator[str]:
     """settings are a frozen dataclass that can be compared, copied and printed, under the name it is registered by"""
     run = session(on)
-    settings: Any = run.algorithm
+    settings: Any = run.run.method
     if not dataclasses.is_dataclass(type(settings)) or dataclasses.replace(settings) != settings:
         yield f"{settings!r} and its copy differ, or it is no dataclass."
     if not repr(settings).startswith(type(settings).__name__):
@@ -134,7 +134,7 @@ def least_budget_is_enough(on: MethodSubject) -> Iterator[str]:
     least = finish(first).nfev
     if least < 2:
         raise Skipped("the first iteration asks one query or none")
-    fixed = MethodSubject(first.algorithm)
+    fixed = MethodSubject(first.run.method)
     if finish(session(fixed, budget=least)).nfev != least:
         yield f"an iteration takes {least} queries, and with a budget of {least} none is made."
     try:
@@ -185,8 +185,8 @@ def charges_what_it_states(on: MethodSubject) -> Iterator[str]:
 
     run.observers.append(watch)
     finish(run, problem)
-    names = facts.names(run.algorithm, MANY, FEW) | {"R": REGION.diameter(FEW)}
-    tolerance: Callable[[int], float] | None = getattr(run.algorithm, "tolerance", None)
+    names = facts.names(run.run.method, MANY, FEW) | {"R": REGION.diameter(FEW)}
+    tolerance: Callable[[int], float] | None = getattr(run.run.method, "tolerance", None)
     for t, (spent, calls, refresh) in enumerate(rows):
         here = names | {"t": t, "refresh": refresh, "adaptive": spent}
         here |= {} if tolerance is None else {"mu": tolerance(t)}

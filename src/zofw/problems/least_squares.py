@@ -7,8 +7,9 @@ from typing import ClassVar, final
 from numpy.typing import ArrayLike
 
 from zofw.core import Array, Matrix
-from zofw.problems.linear import LinearModel, samples
+from zofw.problems.linear import LinearModel
 from zofw.problems.registry import problems
+from zofw.problems.sample_rows import samples
 
 
 def half_square(t: Array) -> Array:

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from zofw import kernels
 from zofw.core import Array, Matrix
 from zofw.extras import lazy
-from zofw.problems.linear import LinearModel, samples
+from zofw.problems.linear import LinearModel
 from zofw.problems.registry import problems
+from zofw.problems.sample_rows import samples
 
 sp = lazy("scipy.sparse")
 

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from zofw.core import Array, Indices
 from zofw.extras import lazy
 from zofw.problems.least_squares import half_square
-from zofw.problems.linear import LinearModel, samples
+from zofw.problems.linear import LinearModel
 from zofw.problems.registry import problems
+from zofw.problems.sample_rows import samples
 
 sp = lazy("scipy.sparse")
 

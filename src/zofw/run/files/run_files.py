@@ -15,7 +15,8 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -95,10 +96,8 @@ class RunFiles:
         self._journal: Journal | None = None
         if self.path.is_dir():
             raise StorageError.of(self.path, OSError(errno.EISDIR, os.strerror(errno.EISDIR)))
-        try:
+        with self._sentences():
             self._lock = Lock(_beside(self.path, "lock"))
-        except OSError as error:
-            raise self._storage_error(error) from error
         litter = re.compile(rf"\.{re.escape(self.path.name)}\.[0-9a-f]{{32}}\.part")
         for left in self.path.parent.iterdir():
             if litter.fullmatch(left.name):  # a checkpoint whose writer was killed
@@ -115,29 +114,23 @@ class RunFiles:
 
     def begin(self, run: Run) -> None:
         """The first checkpoint and an empty journal, before anything is paid."""
-        try:
+        with self._sentences():
             for old in (self.journal_path, self.journal_previous):
                 old.unlink(missing_ok=True)
             self._journal = Journal(self.journal_path, bytes.fromhex(run.identity))
-        except OSError as error:
-            raise self._storage_error(error) from error
         self.save(run)
 
     def append(self, entry: Entry) -> None:
         """One entry of the journal."""
-        try:
+        with self._sentences():
             if self._journal is not None:
                 self._journal.append(entry)
-        except OSError as error:
-            raise self._storage_error(error) from error
 
     def save(self, run: Run) -> None:
         """A checkpoint now, keeping the one before it."""
         began = time.monotonic()
-        try:
+        with self._sentences():
             write_run(run, self.path, self.previous)
-        except OSError as error:
-            raise self._storage_error(error) from error
         self._saved = time.monotonic()
         logger.info("Checkpoint after %s queries and %d iterations: %s.", f"{run.nfev:,}", run.nit, self.path)
         self._seconds = max(CHECKPOINT_SECONDS, SHARE * (self._saved - began))
@@ -150,27 +143,29 @@ class RunFiles:
     def turn_over(self, run: Run) -> None:
         """A checkpoint at the end of an iteration, from which the journal begins anew."""
         self.save(run)
-        try:
+        with self._sentences():
             if self._journal is not None:
                 self._journal.close()
                 os.replace(self.journal_path, self.journal_previous)
             self._journal = Journal(self.journal_path, bytes.fromhex(run.identity))
-        except OSError as error:
-            raise self._storage_error(error) from error
 
     def close(self) -> None:
         """Release the lock; the files stay."""
         try:
-            if self._journal is not None:
-                self._journal.close()
-        except OSError as error:
-            raise self._storage_error(error) from error
+            with self._sentences():
+                if self._journal is not None:
+                    self._journal.close()
         finally:
             self._journal = None
             self._lock.release()
 
-    def _storage_error(self, error: OSError) -> StorageError:
-        return StorageError.of(self.path, error)
+    @contextmanager
+    def _sentences(self) -> Iterator[None]:
+        """What the system says against the files, in a sentence."""
+        try:
+            yield
+        except OSError as error:
+            raise StorageError.of(self.path, error) from error
 
     # ------------------------------------------------------------------ reading
 
@@ -191,10 +186,8 @@ class RunFiles:
                 if reading.damaged:
                     self._set_aside(path, len(reading.entries))
                 if path == self.journal_path:
-                    try:
+                    with self._sentences():
                         self._journal = Journal(path, identity, reading.size, reading.digest)
-                    except OSError as error:
-                        raise self._storage_error(error) from error
         return taken, entries, damaged or self._journal is None
 
     def _set_aside(self, path: Path, sound: int) -> None:

@@ -166,11 +166,6 @@ class RunView:
         return self.run.state
 
     @property
-    def algorithm(self) -> Algorithm:
-        """The method, with its settings resolved."""
-        return self.run.method
-
-    @property
     def nit(self) -> int:
         """Iterations."""
         return self.run.nit
@@ -184,11 +179,6 @@ class RunView:
     def nlmo(self) -> int:
         """Calls of the linear minimisation oracle."""
         return self.run.nlmo
-
-    @property
-    def remaining(self) -> float:
-        """Queries that may still be asked."""
-        return self.run.remaining
 
     @property
     def status(self) -> Status:
