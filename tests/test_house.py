@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import os
 import re
 import subprocess
 import sys
@@ -25,6 +26,7 @@ FORBIDDEN = {"algorithms": {"problems", "sets", "run"}}
 LONGEST = 450  # lines of a source file
 UNTYPED = 227  # lines that say Any
 PROBES = 27  # calls of hasattr and getattr
+WAY = {"iteration": 22, "worker query": 6, "checkpoint": 7, "resume": 13}  # files that each of these passes
 
 
 def room(path: Path) -> str:
@@ -88,6 +90,16 @@ def test_signatures_say_what_they_take():
     lines = [line for path in FILES for line in path.read_text().splitlines()]
     assert sum(bool(re.search(r"\bAny\b", line)) for line in lines) <= UNTYPED
     assert sum(len(re.findall(r"\b(?:has|get)attr\(", line)) for line in lines) <= PROBES
+
+
+def test_the_way_of_a_run_passes_few_files():
+    out = subprocess.run(
+        [sys.executable, "-m", "benchmarks.way"], cwd=ROOT, check=True, capture_output=True, text=True,
+        env={**os.environ, "ZOFW_KERNELS": "numpy"},
+    ).stdout  # fmt: skip
+    found = {match[1].strip(): int(match[2]) for match in re.finditer(r"^(.+?) +(\d+) files", out, re.M)}
+    assert found.keys() == WAY.keys()
+    assert all(found[event] <= most for event, most in WAY.items()), f"{found}, where {WAY} are the most"
 
 
 def test_one_name_stands_for_one_class():

@@ -5,23 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw import kernels
-from zofw.core import (
-    Array,
-    Batch,
-    Directions,
-    Indices,
-    Pattern,
-    Query,
-    Stencil,
-    Tile,
-    of_length,
-)
+from zofw.core import Array, Batch, Directions, Indices, Matrix, Pattern, Query, Stencil, Tile, of_length
 from zofw.directions import Coordinates, Implicit, UnitSteps
 from zofw.extras import lazy
 from zofw.kernels import table
@@ -29,17 +19,7 @@ from zofw.kernels.plain import LINES
 from zofw.kernels.rows import KINDS, NO_OFFSETS, Rows, Shift, Source, StencilSteps
 from zofw.problems.abilities import TILE_VALUES, Sums
 from zofw.problems.evaluate import reduce_table
-from zofw.problems.sample_rows import (
-    BatchRows,
-    Touched,
-    coordinates,
-    largest_singular_value,
-    paired_product,
-    row_of,
-)
-
-if TYPE_CHECKING:
-    pass
+from zofw.problems.sample_rows import Touched, coordinates, largest_singular_value, paired_product, row_of
 
 sp = lazy("scipy.sparse")
 
@@ -291,6 +271,39 @@ class LinearModel(ABC):
         index = slice(top, bottom) if batch.indices is None else batch.indices[top:bottom]
         rows = Rows.of(self.matrix, batch.indices, top, bottom) if self.sparse else self.matrix[index]
         return BatchRows(rows, index, self.offsets)
+
+
+class BatchRows(NamedTuple):
+    """Rows of A, where they are in it, and the offsets of all of them."""
+
+    rows: Rows | Array
+    place: Indices | slice
+    offsets: Array | None
+
+    @property
+    def sparse(self) -> Rows:
+        """The rows of a part that the table of kernels takes for a sparse one."""
+        assert isinstance(self.rows, Rows)
+        return self.rows
+
+    @property
+    def matrix(self) -> Matrix:
+        """The rows as a matrix of their own, CSR or dense."""
+        return self.rows.csr() if isinstance(self.rows, Rows) else self.rows
+
+    def margins(self, points: Array) -> Array:
+        """t for every point (rows) and component (columns), contiguous."""
+        if isinstance(self.rows, Rows):
+            t = kernels.routines(len(points) * self.rows.size).margins(self.rows, points)
+        else:
+            t = np.ascontiguousarray((self.rows @ points.T).T)
+        if self.offsets is not None:
+            t -= self.offsets[self.place]
+        return t
+
+    def along(self, U: Directions) -> Array:
+        """rows · U; laws with a rule for their entries take the rows as they are."""
+        return U.product(self.rows if isinstance(U, Implicit) else self.matrix)
 
 
 def kernel_for(query: Query, sparse: bool, by_formula: bool = True) -> table.Row:

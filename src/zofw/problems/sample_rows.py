@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zofw import kernels
 from zofw.arrays import to_numpy
 from zofw.core import Array, Directions, Indices, Matrix, Query, Tile, blocks
-from zofw.directions import Coordinates, Implicit
+from zofw.directions import Coordinates
 from zofw.directions.implicit import as_csr
 from zofw.extras import lazy
-from zofw.kernels.rows import Rows
 from zofw.problems.abilities import TILE_VALUES
 
 if TYPE_CHECKING:
@@ -22,39 +20,6 @@ if TYPE_CHECKING:
 sp = lazy("scipy.sparse")
 
 SMALL = 64  # sides up to which a largest singular value comes from a full decomposition
-
-
-class BatchRows(NamedTuple):
-    """Rows of A, where they are in it, and the offsets of all of them."""
-
-    rows: Rows | Array
-    place: Indices | slice
-    offsets: Array | None
-
-    @property
-    def sparse(self) -> Rows:
-        """The rows of a part that the table of kernels takes for a sparse one."""
-        assert isinstance(self.rows, Rows)
-        return self.rows
-
-    @property
-    def matrix(self) -> Matrix:
-        """The rows as a matrix of their own, CSR or dense."""
-        return self.rows.csr() if isinstance(self.rows, Rows) else self.rows
-
-    def margins(self, points: Array) -> Array:
-        """t for every point (rows) and component (columns), contiguous."""
-        if isinstance(self.rows, Rows):
-            t = kernels.routines(len(points) * self.rows.size).margins(self.rows, points)
-        else:
-            t = np.ascontiguousarray((self.rows @ points.T).T)
-        if self.offsets is not None:
-            t -= self.offsets[self.place]
-        return t
-
-    def along(self, U: Directions) -> Array:
-        """rows · U; laws with a rule for their entries take the rows as they are."""
-        return U.product(self.rows if isinstance(U, Implicit) else self.matrix)
 
 
 class Touched:
