@@ -163,8 +163,8 @@ def cells(one: Callable[[Array, int], float], query: Query, tile: Tile) -> Itera
     while at < tile.stop:
         anchor, row = divmod(at // width, points)
         for x in _points(query, tile, anchor, row, most=-(-(tile.stop - at) // width)):
-            for column in range(at % width, min(width, at % width + tile.stop - at)):
-                component = components[row % len(components) if query.paired else column]
+            first = row % len(components) if query.paired else at % width
+            for component in components[first : first + min(width, tile.stop - at)]:
                 value = one(x, component)
                 if not abs(value) <= LARGEST:
                     checked([[value]], x[None], np.array([component]))
