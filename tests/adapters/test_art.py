@@ -171,7 +171,9 @@ def test_a_network_of_torch(seed):
     torch = pytest.importorskip("torch", reason="torch is not installed (extra torch)")
     from art.estimators.classification import PyTorchClassifier
 
-    torch.manual_seed(seed)  # of seed 0 the units fall silent where margins are lowest: a plateau, with all images as they were
+    torch.manual_seed(
+        seed
+    )  # of seed 0 the units fall silent where margins are lowest: a plateau, with all images as they were
     module = torch.nn.Sequential(
         torch.nn.Flatten(), torch.nn.Linear(16, 8), torch.nn.ReLU(), torch.nn.Linear(8, CLASSES)
     )

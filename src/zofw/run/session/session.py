@@ -35,9 +35,8 @@ from zofw.run.files.run_files import RunFiles, write_alone
 from zofw.run.record.limits import Limits
 from zofw.run.record.run import FAILED, Iteration, Known, Run, RunView
 from zofw.run.record.status import Status
-from zofw.run.session.assumptions import AssumptionWatch
 from zofw.run.session.beginning import Asked, Handed, begin, resume
-from zofw.run.session.checks import RadiusWatch, check_answer, too_near
+from zofw.run.session.checks import AssumptionWatch, RadiusWatch, check_answer, too_near
 from zofw.run.session.inside import keep_inside
 from zofw.run.session.iteration import Iterations, StepEnd, StepGenerator, ending_status
 from zofw.run.session.known import Diagnosis, at, cost_of_value, look_at, result_of, same
@@ -371,13 +370,8 @@ class Session(RunView):
             self.diagnosis.record()
             run.closing_row = True
         self._assumptions.at_the_end(run)
-        logger.info(
-            "%s stopped after %d iterations and %d queries: %s",
-            run.method.name,
-            run.nit,
-            run.nfev,
-            run.message,
-        )
+        said = run.method.name, run.nit, run.nfev, run.message
+        logger.info("%s stopped after %d iterations and %d queries: %s", *said)
 
     def _close(self) -> None:
         self._open = None
