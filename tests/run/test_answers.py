@@ -30,9 +30,7 @@ def between(shape, rng):
 
 @pytest.mark.filterwarnings("ignore:.*flat in steps")  # two values at random are
 @pytest.mark.parametrize("shape_of", [signs, ones_and_zeros, between])
-@pytest.mark.parametrize(
-    "method", sorted(set(zofw.methods()) - {"interpolation"})
-)  # whose model squares values
+@pytest.mark.parametrize("method", sorted(zofw.methods()))
 def test_every_method_copes_with_the_largest_answers(method, shape_of):
     rng = np.random.default_rng(1)
     session = begun(method)

@@ -108,8 +108,9 @@ def test_a_start_elsewhere_is_told_how_far():
 def test_known_points_choose_the_start_at_no_charge():
     X = np.array([[2.0, 0, 0], [0.2, 0.3, 0.5], [1.0, 0, 0], [np.nan, 0, 1], [0, 0, 1.0]])
     values = [-5.0, 0.1, 0.3, 0.0, np.inf]
-    known = zofw.minimize(f, zofw.Simplex(), known=(X, values), budget=200, rng=0)
-    given = zofw.minimize(f, zofw.Simplex(), x0=X[1], budget=200, rng=0)
+    settings = {"method": "explore-correct", "budget": 200, "rng": 0}
+    known = zofw.minimize(f, zofw.Simplex(), known=(X, values), **settings)
+    given = zofw.minimize(f, zofw.Simplex(), x0=X[1], **settings)
     np.testing.assert_array_equal(known.x, given.x)
     assert known.nfev == given.nfev
     for wrong, sentence in [
@@ -120,6 +121,59 @@ def test_known_points_choose_the_start_at_no_charge():
             zofw.minimize(f, zofw.Simplex(), known=wrong, budget=200)
     with pytest.raises(ValueError, match="give one of them"):
         zofw.minimize(f, zofw.Simplex(), known=(X, values), x0=X[1], budget=200)
+
+
+def bowl(x):
+    return float(np.sum((x - 0.3) ** 2) + x[0] * x[1])
+
+
+def test_known_points_are_points_of_the_model_at_no_charge():
+    """Fifteen values determine a quadratic of four variables: the first new one is at its minimiser."""
+    X = 0.6 + 0.05 * np.random.default_rng(0).standard_normal((40, 4))
+    settings = {"method": "interpolation", "budget": 12, "rng": 0, "diagnose": 0}
+    asked = []
+
+    def watched(x):
+        asked.append(x.copy())
+        return bowl(x)
+
+    zofw.minimize(watched, zofw.Box(0.0, 1.0), known=(X, [bowl(x) for x in X]), **settings)
+    with_known = min(bowl(x) for x in asked)
+    assert not any(np.array_equal(x, y) for x in asked for y in X)
+    asked.clear()
+    best = X[np.argmin([bowl(x) for x in X])]
+    zofw.minimize(watched, zofw.Box(0.0, 1.0), x0=best, **settings)
+    least = bowl(np.array([0.2, 0.2, 0.3, 0.3]))
+    assert with_known - least < 0.1 * (min(bowl(x) for x in asked) - least)
+
+
+def test_a_run_with_known_points_resumes_bit_for_bit(tmp_path):
+    X = np.random.default_rng(0).random((9, 4))
+    known, box = (X, [bowl(x) for x in X]), zofw.Box(0.0, 1.0)
+    whole = zofw.minimize(bowl, box, known=known, budget=40, rng=0, diagnose=0)
+    path = tmp_path / "run.npz"
+    zofw.minimize(bowl, box, known=known, budget=40, rng=0, diagnose=0, max_iter=6, checkpoint=path)
+    again = zofw.minimize(
+        bowl, box, dim=4, budget=40, max_iter=10**6, diagnose=0, checkpoint=path, resume=True
+    )
+    np.testing.assert_array_equal(whole.x, again.x)
+    assert whole.nfev == again.nfev
+
+
+@pytest.mark.parametrize("wall", [np.inf, 1e120, 50.0])
+def test_values_behind_a_wall_are_worse_than_anything(wall):
+    def walled(x):
+        return bowl(x) if x[2] <= 0.5 else wall
+
+    result = zofw.minimize(walled, zofw.Box(0.0, 1.0), x0=np.full(4, 0.45), worse=50.0, budget=150, rng=0)
+    assert result.fun - bowl(np.array([0.2, 0.2, 0.3, 0.3])) < 1e-6
+
+
+def test_a_wall_is_told_to_a_function_and_nan_stays_an_error():
+    with pytest.raises(ValueError, match=r"give it there: BlackBox\(…, worse=inf\)"):
+        zofw.minimize(zofw.problems.BlackBox(bowl, dim=4), zofw.Box(0.0, 1.0), worse=np.inf, budget=50)
+    with pytest.raises(zofw.EvaluationError):
+        zofw.minimize(lambda x: np.nan, zofw.Box(0.0, 1.0), dim=4, worse=np.inf, budget=50, rng=0)
 
 
 def test_a_run_tells_the_log_how_it_goes(caplog, monkeypatch):

@@ -104,6 +104,9 @@ class Task:
     draw: Callable[[np.random.Generator, int, int], Indices] = field(default=_integers, compare=False)
     lmos: int = field(default=0, compare=False)
     paid: int = field(default=0, compare=False)
+    known: tuple[Array, Array] | None = field(
+        default=None, compare=False, repr=False
+    )  # points of X and f there, best first
     known_pattern: Callable[[Batch], Pattern | None] | None = None
     whole_pattern: Pattern | None = field(default=None, compare=False, repr=False)
 

@@ -52,6 +52,7 @@ def as_problem(
     x0: ArrayLike | None = None,
     dim: int | None = None,
     n: int | None = None,
+    worse: float | None = None,
 ) -> Problem:
     """The problem itself, or a black box of a function whose dimension is known from dim, x0 or the set.
 
@@ -67,6 +68,10 @@ def as_problem(
                 raise ValueError(
                     f"{name}={given} was given, and the problem has {name}={own}; leave {name} out."
                 )
+        if worse is not None:
+            raise ValueError(
+                f"worse={worse:g} was given with a problem, which has its own rule; give it there: BlackBox(…, worse={worse:g})."
+            )
         return fun
     if not callable(fun):
         raise TypeError(
@@ -88,11 +93,11 @@ def as_problem(
         said = ", ".join(f"{source} is {size}" for source, size in sizes.items())
         raise ValueError(f"The dimension is not clear: {said}. Give one of them, or make them agree.")
     found = next(iter(sizes.values()))
-    return BlackBox(fun, dim=found) if n is None else BlackBox(fun, dim=found, n=n)
+    return BlackBox(fun, dim=found, n=1 if n is None else n, worse=worse)
 
 
-def best_known(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) -> Array:
-    """The point of the set with the least value among those that were evaluated before.
+def known_members(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) -> tuple[Array, Array]:
+    """The points of the set among those that were evaluated before, and their values, the least first.
 
     Parameters
     ----------
@@ -105,14 +110,15 @@ def best_known(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) -> 
             f"known should be a pair of points, (m, {dim}), and their values, (m,); got shapes {points.shape} and {values.shape}."
         )
     finite = np.isfinite(values) & np.isfinite(points).all(axis=1)
+    members, found = [], []
     for i in np.argsort(np.where(finite, values, np.inf), kind="stable")[: np.count_nonzero(finite)]:
         with suppress(ValueError):
-            start, _ = starting_point(region, dim, points[i])
-            logger.info(
-                "The run starts from known point %d of %d, with value %.6g.", i, len(points), values[i]
-            )
-            return start
-    raise ValueError(f"None of the {len(points)} known points with a finite value lies in {region!r}.")
+            members.append(starting_point(region, dim, points[i])[0])
+            found.append(float(values[i]))
+    if not members:
+        raise ValueError(f"None of the {len(points)} known points with a finite value lies in {region!r}.")
+    logger.info("The run starts from the best of %d known points, with value %.6g.", len(members), found[0])
+    return np.array(members), np.array(found)
 
 
 def starting_point(region: Region, dim: int, x0: ArrayLike | None = None) -> tuple[Array, str | None]:

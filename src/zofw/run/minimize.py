@@ -16,7 +16,7 @@ from zofw.run.answering.pipeline import ExecutorError, Here, Pipeline
 from zofw.run.answering.policy import Retry, as_policy
 from zofw.run.answering.signals import Interrupted, Signals, look
 from zofw.run.files.run_files import RunFiles
-from zofw.run.given import as_problem, best_known, refuse
+from zofw.run.given import as_problem, known_members, refuse
 from zofw.run.record.status import Status
 from zofw.run.session.checks import AnswerRefused
 from zofw.run.session.iteration import entropy_of
@@ -38,6 +38,7 @@ def minimize(
     dim: int | None = None,
     n: int | None = None,
     known: tuple[Sequence[Sequence[float]] | Array, ArrayLike] | None = None,
+    worse: float | None = None,
     rng: Seed = None,
     max_iter: int | None = None,
     max_lmo: int | None = None,
@@ -77,7 +78,10 @@ def minimize(
         For a function: its dimension, where neither x0 nor the set tells, and the number of components of a sum.
     known
         Points that were evaluated before and their values, (m, d) and (m,): the run starts from the best that lies in the set,
-        at no charge. In place of x0.
+        at no charge, and ``interpolation`` puts the others into its model. In place of x0.
+    worse
+        For a function with walls: a value from here on is worse than anything, ``worse=np.inf`` for infinity alone. See
+        :class:`~zofw.problems.BlackBox`. NaN is an error always.
     rng
         Seed, ``SeedSequence``, ``Generator`` or None. The same seed gives the same run, bit for bit.
     max_iter, max_lmo, max_time, gap_tol
@@ -135,8 +139,9 @@ def minimize(
     region = as_set(set)
     if known is not None and x0 is not None:
         raise ValueError("x0 and known both say where to start; give one of them.")
-    problem = as_problem(fun, region, x0 if known is None else known[0][0], dim, n)
-    x0 = x0 if known is None else best_known(known, region, problem.dim)
+    problem = as_problem(fun, region, x0 if known is None else known[0][0], dim, n, worse)
+    evaluated = None if known is None else known_members(known, region, problem.dim)
+    x0 = x0 if evaluated is None else evaluated[0][0]
     if checkpoint is None and resume:
         raise ValueError(f"resume={resume!r} needs the path of a checkpoint: checkpoint=….")
     from zofw.run.session.observers import callback_observer
@@ -170,6 +175,7 @@ def minimize(
                 inside=inside,
                 resolution=resolution,
                 structure=structure,
+                known=evaluated,
                 diagnose=diagnose,
                 observers=watchers,
                 **_handed(pipeline, diagnose is not None or is_first_order(method)),

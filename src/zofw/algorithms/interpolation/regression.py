@@ -27,6 +27,7 @@ from zofw.core import Array, Task
 
 SHOWN = 6.0  # times the noise: the rise of the model at the points that are asked for
 REACH = 8.0  # times that rise: points that rise more are left out of the fit
+FLAT = 1e-6  # times the noise over the squared size of the set: a curvature that no value shows
 MOST_POINTS = 400
 
 
@@ -35,7 +36,7 @@ def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) ->
     r = frame.rank
     z = frame.inward(state.x)
     curvature, V = np.linalg.eigh(state.H)
-    typical = max(float(np.median(np.abs(curvature))), 1e-300)
+    typical = max(float(np.median(np.abs(curvature))), FLAT * state.noise / state.size**2)
     u = rng.standard_normal(r)
     u /= np.linalg.norm(u)
     shape = np.maximum(np.abs(curvature), 0.01 * typical)

@@ -10,9 +10,9 @@ from zofw.algorithms.interpolation.design import first_points
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.model import System
 from zofw.algorithms.interpolation.numerics import spectral
-from zofw.algorithms.interpolation.state import Action, State, ask, asked, tame
+from zofw.algorithms.interpolation.state import SAME, Action, State, ask, asked, tame
 from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
-from zofw.core import Array, Task
+from zofw.core import Array, Indices, Task
 
 FIRST_RADIUS = 0.15  # of the diameter
 OWN_START = 0.025  # of the width: whoever gives a start thinks it a good one
@@ -24,6 +24,7 @@ POOL = 3  # atoms kept for each dimension
 UNSEEN = 2e-16  # of the value: a decrease that no value shows
 WORTHLESS = 1e-18  # of what was won so far
 QUIET = 3
+ALONG = 0.3  # of its length: what a step adds to the span of others, if it is new
 
 
 def design(task: Task, frame: Frame, state: State) -> Action:
@@ -31,13 +32,41 @@ def design(task: Task, frame: Frame, state: State) -> Action:
     size = frame.size
     own = not np.array_equal(state.x, task.set.initial_point(task.dim))
     delta = max(OWN_START * frame.width if own else FIRST_RADIUS * size, STEP * task.resolution)
-    state = replace(state, delta=delta, rho=delta, size=size)
+    near = np.zeros(0, dtype=np.int64)
+    if len(state.points) > 1:
+        delta = float(np.clip(_spacing(state), delta, FIRST_RADIUS * size))
     edges = first_points(frame, state.z, delta)
+    if len(state.points) > 1:
+        near, edges = _wanting(state, edges, delta)
+    state, before = replace(state, delta=delta, rho=delta, size=size), len(state.points)
     edges = edges[: int(min(len(edges), task.remaining // task.n))]
-    if not len(edges):
+    if len(edges) + len(near) == 0:
         return replace(state, regime="done")
-    state = yield from ask(task, frame, state, edges)
-    return fit(replace(state, chosen=np.arange(len(state.points))))
+    if len(edges):
+        state = yield from ask(task, frame, state, edges)
+    return fit(replace(state, chosen=np.concatenate([[0], near, np.arange(before, len(state.points))])))
+
+
+def _spacing(state: State) -> float:
+    """How far from x the points lie that were known before, as many of them as there are dimensions."""
+    distances = np.sort(np.linalg.norm(state.points[1:] - state.z, axis=1))
+    return float(np.median(distances[: state.points.shape[1]]))
+
+
+def _wanting(state: State, edges: Array, delta: float) -> tuple[Indices, Array]:
+    """The points known before that are near x, at most 2r, and the edges along which none of them lies."""
+    r, away = state.points.shape[1], state.points - state.z
+    distances = np.linalg.norm(away, axis=1)
+    order = np.argsort(distances, kind="stable")
+    near = order[(distances[order] > SAME * delta) & (distances[order] <= 2 * delta)][: 2 * r]
+    span, wanted = np.zeros((r, 0)), []
+    for k, step in enumerate([*away[near], *(edges - state.z)]):
+        rest = step - span @ (span.T @ step)
+        length = float(np.linalg.norm(rest))
+        if length > ALONG * float(np.linalg.norm(step)) and span.shape[1] < r:
+            span = np.column_stack([span, rest / length])
+            wanted += [k - len(near)] * (k >= len(near))
+    return near, edges[wanted]
 
 
 def advance(task: Task, frame: Frame, state: State) -> Action:

@@ -37,7 +37,7 @@ from zofw.algorithms.explore_correct.state import Values
 from zofw.algorithms.explore_correct.values import probe as measure_noise
 from zofw.algorithms.facts import Facts
 from zofw.algorithms.registry import methods
-from zofw.algorithms.ridge_newton.rays import Probe, Rays, learn, probe, restricted
+from zofw.algorithms.ridge_newton.rays import NO_RAYS, Probe, Rays, learn, probe, restricted
 from zofw.algorithms.ridge_newton.solve import Mixture, Model, by_projection, over_atoms
 from zofw.atoms import Dense
 from zofw.core import Answer, Array, Batch, Info, Pattern, Purpose, Query, Step, Task
@@ -61,11 +61,6 @@ PARALLEL = 1e-2  # sine of the angle between a gradient and its ray
 MOST = 0.9  # of the components
 
 
-NONE = Rays(
-    np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
-)
-
-
 @dataclass(frozen=True)
 class State:
     """The iterate as a mixture of atoms, the rays known, and what comes next."""
@@ -74,8 +69,8 @@ class State:
     x: Array
     mixture: Mixture
     other: Other  # of Explore-Correct: its values, its certificate, and the run once it is handed over
-    sample: Rays = NONE  # along all their coordinates
-    rays: Rays = NONE  # along those of the atoms
+    sample: Rays = NO_RAYS  # along all their coordinates
+    rays: Rays = NO_RAYS  # along those of the atoms
     at: Probe | None = None  # of the rays, at this x
     next: str = "noise"  # or look, newton, check, certify, other
     looked: int = 0  # components of the last look
@@ -148,7 +143,7 @@ def _explore(task: Task) -> ExploreCorrect:
 def _hand_over(task: Task, state: State) -> State:
     """The run goes on as Explore-Correct, from this x."""
     other = replace(_explore(task).init(task, state.x), values=state.other.values)
-    return replace(state, next="other", other=other, sample=NONE, rays=NONE, at=None)
+    return replace(state, next="other", other=other, sample=NO_RAYS, rays=NO_RAYS, at=None)
 
 
 def _begin(task: Task, state: State, rng: np.random.Generator) -> Action:
@@ -184,6 +179,8 @@ def _look(task: Task, state: State, values: Values, rng: np.random.Generator) ->
     if len(fresh):
         new, there = yield from learn(task, state.x, fresh, pattern, h, values.noise)
         sample, at = seen.joined(new), at.joined(there)
+    if not len(sample.components):
+        return _hand_over(task, state)
     state = replace(state, sample=sample, looked=m, won=0.0, next="newton")
     if m == n:
         return replace(state, rays=sample, at=at)
@@ -202,6 +199,8 @@ def _look(task: Task, state: State, values: Values, rng: np.random.Generator) ->
     if pattern.cost + 12 * n > task.remaining:
         return _hand_over(task, state)
     rays, at = yield from learn(task, state.x, touched, pattern, h, values.noise)
+    if not len(rays.components):
+        return _hand_over(task, state)
     return replace(state, rays=rays, at=at, mixture=mixture)
 
 

@@ -53,6 +53,10 @@ class Rays:
         )
 
 
+_NONE = np.zeros(0, dtype=np.int64)
+NO_RAYS = Rays(_NONE, np.zeros(1, dtype=np.int64), _NONE, np.zeros(0), _NONE)
+
+
 @dataclass(frozen=True)
 class Probe:
     """Values, slopes and curvatures of the components along their rays, in units of z."""
@@ -91,6 +95,8 @@ def learn(
     some = np.flatnonzero(sizes)
     steepest = np.maximum.reduceat(np.abs(slopes), pattern.starts[:-1][some]) if len(some) else np.zeros(0)
     some = some[(steepest > SEEN * noise / h) | (sizes[some] == 1)]
+    if not len(some):
+        return NO_RAYS, Probe(*np.zeros((3, 0)))
     kept = Pattern(np.concatenate([[0], np.cumsum(sizes[some])]).astype(np.int64), pattern.index)
     place = pattern.places(some)
     slopes, index, owner = slopes[place], pattern.index[place], np.repeat(np.arange(len(some)), sizes[some])
@@ -117,4 +123,4 @@ def probe(task: Task, x: Array, rays: Rays, h: float) -> Generator[Query, Answer
     return Probe(base, (ahead - behind) / (2 * h), (ahead - 2 * base + behind) / h**2)
 
 
-__all__ = ["Probe", "Rays", "learn", "probe", "restricted"]
+__all__ = ["NO_RAYS", "Probe", "Rays", "learn", "probe", "restricted"]

@@ -64,6 +64,7 @@ class Asked:
     inside: bool
     resolution: float
     structure: bool
+    known: tuple[Array, Array] | None
     diagnose: int | None
 
 
@@ -118,7 +119,9 @@ def begin(asked: Asked, handed: Handed) -> tuple[Run, Task]:
     algorithm, reasons = as_algorithm(asked.method, task)
     start, note = starting_point(region, dim, asked.x0)
     reasons = reasons if note is None else {**reasons, "x0": note}
+    task.known = asked.known
     state = algorithm.init(task, start)
+    task.known = None  # what a method makes of them is in its state
     run = Run(
         region, algorithm, dim, n, limits, asked.gap_tol, asked.inside, float(asked.resolution), asked.structure, rows, pays,
         reserve, entropy_of(asked.rng), reasons, uuid.uuid4().hex, state,

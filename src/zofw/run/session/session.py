@@ -128,6 +128,7 @@ class Session(RunView):
         inside: bool = False,
         resolution: float = 0.0,
         structure: bool = True,
+        known: tuple[Array, Array] | None = None,
         objective: Callable[[Array], float] | None = None,
         gradient: Callable[[Array], Array] | None = None,
         support: Callable[[Batch], Indices] | None = None,
@@ -137,7 +138,9 @@ class Session(RunView):
         dtype: DTypeLike = np.float64,
     ) -> None:
         limits = Limits(budget, max_iter, max_lmo, max_time)
-        asked = Asked(set, dim, n, method, limits, x0, rng, gap_tol, inside, resolution, structure, diagnose)
+        asked = Asked(
+            set, dim, n, method, limits, x0, rng, gap_tol, inside, resolution, structure, known, diagnose
+        )
         handed = Handed(None, None, objective, gradient, support, pattern, observers, dtype)
         self.take_up(*begin(asked, handed), handed)
 
