@@ -72,9 +72,15 @@ def test_slopes_are_those_of_the_components_at_the_stated_price(problem, batch, 
         np.testing.assert_allclose(own.mean(slopes), dense.mean(axis=0), atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["logistic", "black box, matrix", "parts"])
-def test_workers_and_interruptions_leave_the_bits_alone(name, tmp_path):
-    problem, method = PROBLEMS[name], zofw.SAGAFW(batch_size=3, step_size=0.1)
+METHODS = {"saga-fw": zofw.SAGAFW(batch_size=3, step_size=0.1), "ridge-newton": zofw.RidgeNewton()}
+
+
+@pytest.mark.parametrize(
+    "name", ["logistic", "completion", "black box, matrix", "black box, many at once", "parts"]
+)
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_workers_and_interruptions_leave_the_bits_alone(name, method, tmp_path):
+    problem = PROBLEMS[name]
     arguments = {"method": method, "rng": 0, "diagnose": 0}
     whole = zofw.minimize(problem, zofw.L1Ball(2.0), max_iter=9, **arguments)
     with ThreadPoolExecutor(3) as pool:
@@ -83,6 +89,21 @@ def test_workers_and_interruptions_leave_the_bits_alone(name, tmp_path):
     resumed = zofw.resume(tmp_path / "run", problem, max_iter=9)
     for other in (spread, resumed):
         assert np.array_equal(whole.x, other.x) and whole.nfev == other.nfev
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("size", [1, 7])
+def test_a_desk_asks_for_own_coordinates_and_gives_the_bits_of_minimize(method, size, tmp_path):
+    settings = {"method": method, "max_iter": 6, "budget": 5_000, "rng": 0, "diagnose": 0}
+    whole = zofw.minimize(PROBLEMS["black box, matrix"], zofw.L1Ball(2.0), **settings)
+    session = zofw.Session(zofw.L1Ball(2.0), dim=D, n=N, pattern=LOGISTIC.pattern, **settings)
+    desk, rng = zofw.Desk(session, size=size), np.random.default_rng(size)
+    while requests := desk.requests(limit=20):
+        for k in rng.permutation(len(requests)):
+            desk.tell(requests[k].id, [one(x, i) for x, i in requests[k]])
+    result = desk.result()
+    assert np.array_equal(whole.x, result.x) and whole.nfev == result.nfev
+    assert result.nfev < 6 * N * (D + 1)
 
 
 def test_structure_can_be_switched_off_and_stays_off(tmp_path):

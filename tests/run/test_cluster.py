@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import killable
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import zofw
 from zofw.core import Batch, Query
@@ -93,6 +94,36 @@ def test_tiles(kind, client):
     result = zofw.minimize(f, zofw.L1Ball(1.0), executor=client, **settings)
     np.testing.assert_array_equal(result.x, whole.x)
     assert result.ledger == whole.ledger
+
+
+@pytest.mark.parametrize("method", [zofw.SAGAFW(batch_size=50), zofw.RidgeNewton()])
+@pytest.mark.parametrize("kind", ["text", "matrix", "cut"])
+def test_own_coordinates(kind, method, client, tmp_path):
+    rng = np.random.default_rng(0)
+    Z = sp.csr_array(sp.random_array((3000, 200), density=0.02, rng=rng, format="csr"))
+    y = np.where(rng.random(3000) < 0.5, 1.0, -1.0)
+    text = zofw.problems.Logistic(Z, y)
+    row, column = np.divmod(rng.permutation(900)[:400], 30)
+    f, region = {
+        "text": (text, zofw.L1Ball(10.0)),
+        "matrix": (
+            zofw.problems.MatrixCompletion((30, 30), row, column, y[:400]),
+            zofw.NuclearBall(5.0, (30, 30)),
+        ),
+        "cut": (
+            zofw.problems.BlackBox(text.values, 200, 3000, vectorized=True, support=Z, at_once=4000),
+            zofw.L1Ball(10.0),
+        ),
+    }[kind]
+    settings = {"method": method, "rng": 1, "diagnose": 0}
+    whole = zofw.minimize(f, region, budget=200_000, max_iter=6, **settings)
+    result = zofw.minimize(f, region, budget=200_000, max_iter=6, executor=client, **settings)
+    np.testing.assert_array_equal(result.x, whole.x)
+    assert result.ledger == whole.ledger
+    path = tmp_path / "run"
+    zofw.minimize(f, region, budget=200_000, max_iter=3, checkpoint=path, executor=client, **settings)
+    resumed = zofw.minimize(f, region, max_iter=6, checkpoint=path, resume=True, executor=client)
+    np.testing.assert_array_equal(resumed.x, whole.x)
 
 
 class Squares:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ class Frame:
     def sure_to_contain(self, z: Array) -> bool:
         return self.judges and bool(self.task.set.contains(self.outward(z), 1e-12))
 
-    @property
+    @cached_property
     def facets(self) -> tuple[Array, Array] | None:
         """A, b with A z ≤ b for the set's inequalities, where it lists them."""
         listed = getattr(self.task.set, "facets", None)
@@ -83,7 +84,7 @@ class Frame:
         b = b - A @ self.origin
         return (A, b) if self.basis is None else (A @ self.basis, b)
 
-    @property
+    @cached_property
     def ball(self) -> tuple[Array, float] | None:
         """Centre and radius of a set that is a Euclidean ball: as wide as a ball inside it."""
         inside = self.task.set.inball(len(self.origin))
