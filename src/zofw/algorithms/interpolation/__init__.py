@@ -65,15 +65,16 @@ class Interpolation:
     def init(self, task: Task, x0: Array) -> State:
         frame = Frame.of(task, x0)
         r = frame.rank
-        points, values = (x0[None, :], np.full(1, np.nan)) if task.known is None else task.known
+        points, values = (x0[None, :], np.zeros(1)) if task.known is None else task.known
         return State(
             0, x0, x0, x0, frame.basis, frame.inward(points), values, np.zeros(1, dtype=np.int64),
             np.zeros(r), np.zeros((r, r)), np.zeros((0, r)), np.zeros((0, 2)), stint=10**9,
+            informed=task.known is not None,
         )  # fmt: skip
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         frame, paid = Frame(task, state.origin, state.basis), len(state.values)
-        if state.t == 0 and frame.rank > 0 and not np.isnan(state.value):  # known before
+        if state.t == 0 and frame.rank > 0 and state.informed:
             return replace(state, t=1), Info()
         if state.t == 0:
             value = float((yield Query(state.x, task.all)).values[0, 0])

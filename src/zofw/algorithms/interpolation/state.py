@@ -43,6 +43,7 @@ class State:
     mark: tuple[int, float] = (0, 0.0)  # values paid and best value when the stint began
     rates: tuple[float, float] = (np.inf, np.inf)  # decrease per value of the last stint: model, bundle
     noise: float = np.nan  # of a value, once one was asked for twice
+    informed: bool = False  # values were known before the run
 
     @property
     def z(self) -> Array:

@@ -78,8 +78,8 @@ class Session(RunView):
         How far apart two points must lie, in Euclidean distance, to be different for whoever evaluates: a laboratory that weighs
         to 0.01 can do nothing with points 1e-9 apart. The default methods choose their radii by it, and learn the noise
         of the values by asking for one point again; a method with a shorter radius of its own is refused.
-    structure
-        Whether the method may know the pattern.
+    structure, known
+        Whether the method may know the pattern; points of the set with f there from before the run, the least first.
     objective, gradient, support, pattern
         Exact mean, for diagnosis; its gradient, for first-order methods; what a batch depends on, for lazy laws; and the
         coordinates that each of its components depends on.
