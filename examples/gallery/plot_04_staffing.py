@@ -2,7 +2,7 @@
 Staff for six desks, from a queueing simulator
 ==============================================
 
-Twelve clerks are to be shared among six desks. A discrete-event simulator says how long customers wait on a recorded day;
+Twelve clerks share six desks. A discrete-event simulator says how long customers wait on a recorded day;
 nobody can differentiate it. The shares add up to one, so the set is a simplex, and because a desk without staff makes no
 sense to the simulator, every evaluated point is kept inside it.
 """
@@ -33,8 +33,8 @@ def waiting(shares, chosen):
 
 
 # %%
-# A component is a day. A method may look at a few days at a time, at points slightly apart; the simulator's kinks want a
-# radius well above rounding.
+# A component is a day. A method may look at a few days at a time, at points slightly apart; the simulator has kinks, so
+# the radius should be well above rounding.
 
 f = zofw.problems.BlackBox(waiting, dim=6, n=days, vectorized=True)
 method = zofw.ZOSFW(batch_size=3, directions=4, radius=5e-3, stencil=zofw.Stencil.CENTRAL)

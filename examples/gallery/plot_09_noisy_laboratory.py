@@ -2,18 +2,14 @@
 A noisy laboratory, by ask and tell
 ===================================
 
-A mixture of five ingredients, one experiment a point, and no two experiments agree: the measurement has noise. Nothing here
-calls a function: the session asks for experiments, a person makes them, in any order and over days, and tells the numbers.
+A mixture of five ingredients is tested in a laboratory. Every experiment costs an hour, and repeated experiments differ. Nothing here
+calls a function: a desk asks for experiments, a person makes them, in any order and over days, and tells the results.
 """
-
-import tempfile
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import zofw
-from zofw.core import Tile
 
 best = np.array([0.1, 0.4, 0.05, 0.25, 0.2])
 noise = np.random.default_rng(8)
@@ -25,31 +21,30 @@ def laboratory(mixture):
 
 
 # %%
-# With noise of 0.01 in the values, a slope over a radius of 1e-4 would be noise alone. The radius is as large as the inner
-# ball of the simplex allows, and ``inside=True`` keeps every mixture one that can be mixed.
+# ``inside=True`` asks only for mixtures that can be mixed. ``resolution=0.01`` says that the scales cannot tell 0.01 of an ingredient
+# from nothing, so the desk never asks for two mixtures that are closer. The default method notices the noise by asking for one
+# mixture again.
 
-method = zofw.ZOSFW(directions=3, radius=0.06, law=zofw.Orthogonal(), stencil=zofw.Stencil.CENTRAL)
-session = zofw.Session(zofw.Simplex(), dim=5, method=method, budget=600, rng=1, inside=True)
-file = Path(tempfile.mkdtemp()) / "laboratory.npz"
+session = zofw.Session(zofw.Simplex(), dim=5, budget=150, rng=1, inside=True, resolution=0.01)
+desk = zofw.Desk(session)
+print(desk)
+
 truth = []
-while (query := session.ask()) is not None:
-    mixtures = query.points(0, Tile(0, query.count, 0, 1))
-    if session.nit == 0:
-        print("The first request:\n", mixtures.round(3))
-    later = np.random.default_rng(session.nit).permutation(len(mixtures))
-    measured = np.empty(len(mixtures))
-    for k in later:
-        measured[k] = laboratory(mixtures[k])
-    session.tell(query, measured)
-    session.checkpoint(file)
+while requests := desk.requests():
+    for k in np.random.default_rng(session.nfev).permutation(len(requests)):  # whichever is ready first
+        mixture, _ = next(iter(requests[k]))
+        if session.nit < 2:
+            print(requests[k].purpose, mixture.round(2))
+        desk.tell(requests[k].id, laboratory(mixture))
     truth.append((session.nfev, ((session.x - best) ** 2).sum()))
 
-result = session.result()
-print(f"{result.nfev} experiments in {result.nit} rounds; {result.message}")
+result = desk.result()
+print(f"{result.nfev} experiments: {result.message}")
+print("spent on:", {purpose: count for purpose, count in result.ledger.items() if count})
 print("mixture found:", result.x.round(2), " ideal:", best)
 
 # %%
-# The noise of one measurement is drawn as a line: the mixture is known better than any single experiment can tell.
+# The dashed line is the noise of one measurement. The mixture becomes better than any single experiment can show.
 
 spent, loss = np.array(truth).T
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")

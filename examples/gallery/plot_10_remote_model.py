@@ -46,7 +46,7 @@ address = f"http://127.0.0.1:{server.server_port}"
 
 
 # %%
-# The client is a function like any other: many points and many components in one request. Diagnosis is off, for it would be
+# The client is a function like any other: many points and many components in one request. Diagnosis is off, because it would be
 # billed too.
 
 

@@ -46,8 +46,8 @@ file = Path(tempfile.mkdtemp()) / "rod.py"
 file.write_text(program)
 
 # %%
-# The desk unfolds what the method wants to know into single evaluations. Each program is given its next request as soon as it
-# has answered the last, and what it says is handed to the desk as it is.
+# The desk splits each query into single evaluations. Each program gets its next request as soon as it has answered the last, and its
+# answer goes straight to the desk.
 
 settings = {"method": zofw.ZOFW(radius=1e-3), "max_iter": 40, "budget": 400, "rng": 0}
 desk = zofw.Desk(zofw.Session(zofw.Simplex(), dim=8, **settings))

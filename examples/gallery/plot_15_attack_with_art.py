@@ -2,7 +2,7 @@
 An attack through the Adversarial Robustness Toolbox
 ====================================================
 
-Whoever already tests classifiers with ART gets universal perturbations from scores alone as one more of its attacks. The
+If you test classifiers with ART, you can use universal perturbations from scores alone as one more of its attacks. The
 target is a perceptron that reads handwritten digits and is wrapped as a black box: ART itself has no gradient of it. How
 much may a perturbation change before one and the same spoils most of the sevens: every pixel a little, or a few pixels much?
 """

@@ -193,9 +193,9 @@ def test_dropping_begins_the_iteration_again():
         ([1.0, "2.0", 3.0], "should be a number; it is '2.0'"),
         ([1.0, True, 3.0], "should be a number; it is True"),
         ([[1.0, 2.0, 3.0]], "should be a number"),
-        ({3: 1.0}, "has evaluations 0 to 2; the answer speaks of 3"),
+        ({3: 1.0}, "has evaluations 0 to 2; the answer has evaluation 3"),
         ({"first": 1.0}, "should be a whole number; it is 'first'"),
-        ({-1: 1.0}, "the answer speaks of -1"),
+        ({-1: 1.0}, "the answer has evaluation -1"),
         (np.array([1.0, 2.0]), "asks for 3 values"),
         ("1.0, 2.0, 3.0", "should be a number"),
     ],
@@ -215,7 +215,7 @@ def test_an_answer_to_other_points_is_refused(field):
     request = desk.requests()[0]
     answer = request.document(lab.values(request))
     answer[field] = answer[field][:-1] if isinstance(answer[field], str) else [7, 7, 7]
-    with pytest.raises(AnswerError, match=f"another '{field}' than was asked"):
+    with pytest.raises(AnswerError, match=f"has a '{field}' that differs from the request"):
         desk.take(answer)
     assert desk.take(request.document(lab.values(request))) == 3
 

@@ -118,9 +118,10 @@ verdict.ink = getComputedStyle(document.body).color;
 const first = document.querySelector(".chart");
 const shown = () => first.data.filter(trace => trace.visible === true || trace.visible === undefined).length;
 verdict.before = shown();
-const toggle = first.querySelector(".legendtoggle");
+verdict.names = [...first.querySelectorAll(".annotation-text")].map(label => label.textContent);
+const toggle = first.querySelector(".legendtoggle") || first.querySelector(".annotation-text-g > g");
 const click = name => toggle.dispatchEvent(new MouseEvent(name, { bubbles: true, cancelable: true, view: window }));
-click("mousedown"); click("mouseup");
+click("mousedown"); click("mouseup"); click("click");
 await new Promise(done => setTimeout(done, 1200));
 verdict.after = shown();
 document.querySelector('.switch button[data-group="paper"]').click();
@@ -136,7 +137,10 @@ def test_the_page_in_a_browser(reported, tmp_path, width, dark):
     found = json.loads(opened(reported / "report.html", PROBE, width=width, folder=tmp_path, dark=dark))
     assert found["charts"] == 1 and found["lines"] >= 3
     assert found["resources"] == 0, "nothing is fetched"
-    assert found["before"] == 6 and found["after"] == 4, "a tap in the legend hides a curve and its band"
+    assert found["before"] == 6 and found["after"] == 4, "a tap on a name hides a curve and its band"
+    assert len(found["names"]) == (3 if width > 640 else 0), (
+        "names are at the curves where there is room, else in a legend"
+    )
     assert found["paper"] == 4, "the switch shows the paper's methods alone"
     assert found["overflow"] <= 0 and found["scroll"] <= 0, "it fits the width"
     light = sum(map(int, re.findall(r"\d+", found["ink"])[:3])) > 380

@@ -38,7 +38,7 @@ def test_the_budget_is_spent_to_the_last_affordable_iteration_and_never_exceeded
 def test_a_budget_too_small_for_one_iteration_states_the_least():
     f = quadratic_sum()
     with pytest.raises(
-        zofw.BudgetError, match=r"takes 49, and 2 are kept back to learn f at the end\. Give at least 51"
+        zofw.BudgetError, match=r"takes 49, and 2 are kept back to evaluate f at the end\. Give at least 51"
     ) as error:
         zofw.minimize(f, zofw.L1Ball(1.0), method="zo-fw", budget=50)
     assert error.value.least == 51

@@ -16,7 +16,7 @@ def check_projected(method: Any, task: Task) -> None:
     if not task.can_project:
         raise ValueError(
             f"{method.name} projects every iterate, and {task.set!r} has no project(x). ℓ1, ℓ2 and ℓ∞ balls, "
-            "boxes, simplices and their products can; on any other set take a Frank-Wolfe method, which needs the LMO alone."
+            "boxes, simplices and their products can; on any other set take a Frank-Wolfe method, which needs only the LMO."
         )
     settings.whole("batch_size", method.batch_size)
     settings.whole("directions", method.directions)

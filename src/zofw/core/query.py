@@ -321,7 +321,7 @@ class Query:
         if (directions is None) != (stencil is Stencil.VALUE):
             raise ValueError(
                 f"A query with the {stencil.value} stencil and directions {directions!r}: "
-                "directions go with every stencil but VALUE, and with that one never."
+                "every stencil needs directions, except VALUE, which takes none."
             )
         if directions is not None and not radius > 0:
             raise ValueError(f"A query along directions needs a radius > 0; got {radius!r}.")

@@ -141,11 +141,8 @@ class Desk:
         where = "in memory" if self.folder is None else f"in {self.folder.path}"
         spent = f"{self.session.nfev:,} evaluations" + ("" if budget is None else f" of {budget:,}")
         requests = self.requests()
-        state = (
-            f"{len(requests):,} requests open, for {requests[0].purpose}"
-            if requests
-            else f"ended ({run.status.name})"
-        )
+        count = f"{len(requests):,} request{'s' * (len(requests) != 1)} open"
+        state = f"{count}, for {requests[0].purpose}" if requests else f"ended ({run.status.name})"
         return f"Desk({run.method.name} on {self.session.task.set!r}, {where}: {spent}, {state})"
 
     @property

@@ -42,7 +42,7 @@ def load(path: Path, most: int = LONGEST) -> dict[str, object]:
     if path.is_symlink():
         raise FileError("The file is a link; put the answer itself there.")
     if path.stat().st_size > most:
-        raise FileError(f"The file is longer than {most:,} bytes, and nothing that was asked for takes that.")
+        raise FileError(f"The file is longer than {most:,} bytes, more than any answer here needs.")
     text = path.read_bytes()
     return _arrays(text) if path.suffix == ".npz" else parse(text)
 

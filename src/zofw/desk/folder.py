@@ -103,7 +103,9 @@ class DeskFolder:
     def resume(self, set: SetLike | None, settings: Mapping[str, Any]) -> Session:
         """The run that is here, if it is the one that was asked for."""
         if unknown := settings.keys() - inspect.signature(Session).parameters.keys() - {"known"}:
-            raise TypeError(f"A run has no setting {min(unknown)!r}; see zofw.Session for those there are.")
+            raise TypeError(
+                f"A run has no setting {min(unknown)!r}; see zofw.Session for the settings it takes."
+            )
         limits = {name: settings[name] for name in LIMITS if settings.get(name) is not None}
         given = {name: settings[name] for name in HANDED if name in settings}
         run = (session := Session.resume(self.files, set=set, **given, **limits)).run

@@ -87,13 +87,13 @@ class Reply:
         if self.length not in (None, len(request)):
             raise AnswerError(
                 f"Request {self.id} asks for {len(request)} values; the answer has {self.length}. Give all of them in "
-                'their order with null for those to come, or those there are by place: {"0": …, "3": …}.',
+                'order, with null for missing ones, or some of them by place: {"0": …, "3": …}.',
                 self.id,
             )
         for place in (*self.values, *self.failed):
             if place is not None and not 0 <= place < len(request):
                 raise AnswerError(
-                    f"Request {self.id} has evaluations 0 to {len(request) - 1}; the answer speaks of {place}.",
+                    f"Request {self.id} has evaluations 0 to {len(request) - 1}; the answer has evaluation {place}.",
                     self.id,
                 )
         asked: dict[str, str | Array | Indices] = {"run": request.run, "checksum": request.checksum}
@@ -102,7 +102,7 @@ class Reply:
             told = self.fields.get(name)
             if told is not None and not _same(told, own):
                 raise AnswerError(
-                    f"The answer to request {self.id} comes with another {name!r} than was asked: it belongs to another "
+                    f"The answer to request {self.id} has a {name!r} that differs from the request: it belongs to another "
                     "request, or the request was changed. Evaluate what is asked, or leave the field out.",
                     self.id,
                 )

@@ -200,7 +200,7 @@ def first_estimate_is_as_stated(on: MethodSubject) -> Iterator[str]:
     """the first estimate of a linear function has the stated mean and covariance"""
     stated = on.facts.estimate
     if stated is None:
-        raise Skipped("nothing is stated of it")
+        raise Skipped("it states nothing")
     c = np.array([1.0, -0.7, 0.4, 0.2, -0.1, 0.5])
     world = World(Linear(c[None, :]), L2Ball(50.0))
     names = on.facts.names(on.resolved(world, 10_000), 1, len(c))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-__all__ = ["colours", "draw_curves", "draw_images", "strong"]
+__all__ = ["apart", "colours", "draw_curves", "draw_images", "strong"]
 
 # Okabe and Ito's palette, told apart with any colour vision, then darker and lighter companions
 PALETTE = (
@@ -114,6 +114,15 @@ def draw_curves(summary: Summary, stem: Path, *, group: str | None = None) -> li
     return _saved(figure, stem)
 
 
+def apart(heights: Mapping[str, float], step: float) -> dict[str, float]:
+    """Heights between 0 and 1 from the lowest up, moved so that neighbours are a step apart."""
+    moved, lowest = {}, -step / 2
+    for rank, label in enumerate(sorted(heights, key=heights.__getitem__)):
+        lowest = min(max(heights[label], lowest + step), 1.0 - step * (len(heights) - 1 - rank))
+        moved[label] = lowest
+    return moved
+
+
 def _label_ends(axis: Axes, curves: Sequence[Curve], palette: Mapping[str, str]) -> None:
     """Every name at the end of its curve, moved apart where ends are close."""
     ends = {curve.label: (curve.window or curve.median)[-1] for curve in curves}
@@ -122,14 +131,11 @@ def _label_ends(axis: Axes, curves: Sequence[Curve], palette: Mapping[str, str])
         label: float(place(axis.transData.transform((axis.get_xlim()[1], end)))[1])
         for label, end in ends.items()
     }
-    lowest, step = -0.02, 0.042
-    for rank, label in enumerate(sorted(heights, key=heights.__getitem__)):
-        highest = 1.0 - step * (len(heights) - 1 - rank)
-        lowest = min(max(heights[label], lowest + step), highest)
+    for label, height in apart(heights, 0.042).items():
         weight = "bold" if palette[label] != GREY else "normal"
         axis.text(
             1.01,
-            lowest,
+            height,
             label,
             color=palette[label],
             transform=axis.transAxes,

@@ -5,16 +5,19 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from zofw.extras import extra
 from zofw.lab.claims import by_heading, words
 from zofw.lab.experiment import StoredExperiment, source_of
-from zofw.lab.figures import AXES, MANY, QUERIES, colours, draw_curves, strong
+from zofw.lab.figures import AXES, MANY, QUERIES, apart, colours, draw_curves, strong
 from zofw.lab.images import draw_adversarial, reached, stored_images
 from zofw.lab.numbers import number
 from zofw.lab.store import read_json, write_json
@@ -24,6 +27,7 @@ from zofw.storage import write_whole
 __all__ = ["make_report", "protocol", "render", "write_report", "write_tables"]
 
 TEMPLATE = "report.html.j2"
+TINY = 1e-16  # below, a gap is drawn as this
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 TableRows = Sequence[Sequence[object]]
@@ -226,15 +230,33 @@ def charts(summary: Summary) -> list[dict[str, object]]:
     made: list[dict[str, object]] = []
     for case in summary.cases:
         traces = [trace for curve in case.curves for trace in _traces(case, curve, palette, labels)]
-        y: dict[str, object] = {"title": {"text": AXES[summary.measure]}}
-        if summary.measure == "gap":
-            few = case.start < 100 * min(min(curve.median) for curve in case.curves)
-            y |= {"type": "log", "exponentformat": "power", "dtick": "D2" if few else 1}
-        elif summary.measure == "success-rate":
-            y |= {"range": [-0.02, 1.02]}
+        y, names = _heights(summary, case, palette)
         x = {"type": "log", "title": {"text": QUERIES}, "exponentformat": "power", "dtick": 1}
-        made.append({"name": case.name, "traces": traces, "xaxis": x, "yaxis": y})
+        made.append({"name": case.name, "traces": traces, "xaxis": x, "yaxis": y, "labels": names})
     return made
+
+
+def _heights(
+    summary: Summary, case: CaseSummary, palette: Mapping[str, str]
+) -> tuple[dict[str, object], list[dict[str, object]]]:
+    """The vertical axis, and the name of every curve at its end, moved apart where ends are close."""
+    y: dict[str, object] = {"title": {"text": AXES[summary.measure]}}
+    seen = np.array([value for curve in case.curves for value in curve.median])
+    ends = {curve.label: (curve.window or curve.median)[-1] for curve in case.curves}
+    if summary.measure == "gap":
+        y |= {"type": "log", "exponentformat": "power", "dtick": "D2" if case.start < 100 * seen.min() else 1}
+        seen = np.log10(np.maximum(seen, TINY))
+        ends = {label: math.log10(max(end, TINY)) for label, end in ends.items()}
+    low, high = (0.0, 1.0) if summary.measure == "success-rate" else (float(seen.min()), float(seen.max()))
+    margin = 0.03 * (high - low) or 0.5
+    y["range"] = [low - margin, high + margin]
+    places = apart(
+        {label: (end - low + margin) / (high - low + 2 * margin) for label, end in ends.items()}, 0.048
+    )
+    return y, [
+        {"text": curve.label, "color": palette[curve.label], "y": places[curve.label], "meta": curve.group}
+        for curve in case.curves
+    ]
 
 
 def _traces(

@@ -225,7 +225,7 @@ def resume(
     """
     if not isinstance(fun, Problem):
         raise TypeError(
-            "resume needs the problem; of a function make zofw.problems.BlackBox(function, dim=…), or go on with "
+            "resume needs a problem. Make one with zofw.problems.BlackBox(function, dim=…), or continue with "
             "zofw.minimize(function, set, …, checkpoint=path, resume=True)."
         )
     with _files(path) as files, _pipeline(fun, executor, timeout, on_error) as pipeline:

@@ -83,7 +83,7 @@ def _of_pairs(given: Any) -> Box:
         pairs = np.empty(0)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise TypeError(
-            f"A set is needed, and {name_of(given)} is none: {given!r:.60}. Give a set such as zofw.Simplex(), zofw.Box(low, high) "
+            f"A set is needed, and {name_of(given)} is not one: {given!r:.60}. Give a set such as zofw.Simplex(), zofw.Box(low, high) "
             "or zofw.Polytope(A_ub=…, b_ub=…), a list of pairs (low, high), scipy.optimize.Bounds or LinearConstraint, or an "
             "object with lmo(g) that returns a minimiser of ⟨g, s⟩."
         )
@@ -101,7 +101,7 @@ def _of_scipy(parts: Sequence[object]) -> Region | None:
 
     if any(isinstance(part, (NonlinearConstraint, dict)) for part in parts):
         raise TypeError(
-            "A set is needed, and a nonlinear constraint or a dictionary does not tell one. Write linear constraints as "
+            "A set is needed, and a nonlinear constraint or a dictionary does not describe one. Write linear constraints as "
             "scipy.optimize.LinearConstraint(A, lb, ub), a ball as zofw.L2Ball(radius), or any convex set as an object with "
             "lmo(g) that returns a minimiser of ⟨g, s⟩."
         )

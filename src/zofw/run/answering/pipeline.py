@@ -394,7 +394,7 @@ class Attempts:
             raise Interrupted
         if self.error is None:
             raise ExecutorError(
-                "The workers have given tasks up without an answer. Is the pool shut down? Continue with a new one."
+                "The workers gave up tasks without an answer. Is the pool shut down? Continue with a new one."
             )
         run = None if self.session is None else self.session.run
         if run is None or self.policy.gives_up(run.dropped, run.lost, run.nfev + paid):

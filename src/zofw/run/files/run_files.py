@@ -61,7 +61,7 @@ def read_run(path: Path, known: Classes) -> Run:
     """What a checkpoint contains; ``known`` adds classes from outside zofw by their path."""
     run = read_document(path, "checkpoint", VERSION, known)
     if not isinstance(run, Run):
-        raise FileError(f"{path} is whole, but it holds a {type(run).__name__} and no run.")
+        raise FileError(f"{path} is undamaged, but it holds a {type(run).__name__}, not a run.")
     return run
 
 

@@ -62,7 +62,7 @@ def check_sizes(
     ):
         raise ValueError(
             "resolution should be a distance: how far apart two points must lie to be different for whoever evaluates, or 0 "
-            f"where every two are; got {resolution!r}."
+            f"if any two points are different; got {resolution!r}."
         )
     if not diagnose >= 0:
         raise ValueError(f"diagnose should be at least 0, which switches diagnosis off; got {diagnose!r}.")
@@ -72,7 +72,7 @@ class BudgetError(ValueError):
     """The budget cannot pay for one iteration; ``least`` is what it takes."""
 
     def __init__(self, budget: int, least: int, reserve: int, method: str) -> None:
-        kept = f", and {reserve} are kept back to learn f at the end" if reserve else ""
+        kept = f", and {reserve} are kept back to evaluate f at the end" if reserve else ""
         super().__init__(
             f"A budget of {budget} queries was given; one iteration of {method} takes {least - reserve}{kept}. Give at least "
             f"{least}, or choose a smaller batch or fewer directions."

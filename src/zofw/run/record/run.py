@@ -221,12 +221,12 @@ def check_run(run: Run, example: State) -> None:
     if not (isinstance(run.seconds, float) and 0 <= run.seconds < math.inf):
         raise Unsound(f"its seconds are {run.seconds!r:.60}")
     if not (_numbers(run.x) and run.x.shape == (run.dim,)):
-        raise Unsound(f"its iterate is no vector of the stated dimension {run.dim!r}")
+        raise Unsound(f"its iterate is not a vector of the stated dimension {run.dim!r}")
     lines = {purpose.value for purpose in Purpose} | {FAILED}
     if run.ledger.keys() != lines or not all(type(paid) is int and paid >= 0 for paid in run.ledger.values()):
         raise Unsound(f"its ledger is {run.ledger!r:.60}")
     if not _is_trace(run.trace):
-        raise Unsound("its trace is none")
+        raise Unsound("its trace is not a trace")
     for known in (run.best, run.here, *run.seen):
         if known is not None and not (isinstance(known, Known) and _numbers(known.x)):
             raise Unsound("it has points that are not finite numbers")

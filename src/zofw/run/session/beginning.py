@@ -175,7 +175,7 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
     region = given if run.set is None else run.set
     if region is None:
         raise ValueError(
-            f"{path} was saved with a set of its user's own, which is not in the file. Give it as set=…."
+            f"{path} was saved with a set that is not in the file. Give it as set=…."
         )
     try:
         region.check_dim(run.dim)
@@ -190,7 +190,7 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
         raise
     except (LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, StopIteration) as error:
         raise FileError(
-            f"{path} is whole, but it is no checkpoint that this version of zofw could have written: {error!r}"
+            f"{path} is undamaged, but this version of zofw cannot have written it: {error!r}"
         ) from error
     if given is not None and repr(given) != repr(region):
         raise ValueError(f"{path} was saved with the set {region!r}; {handed.set!r} was handed over.")

@@ -203,8 +203,8 @@ def _table(told: ArrayLike, shape: tuple[int, int], name: str, largest: float) -
         raise AnswerRefused(f"The answer has {name} that are not finite. Tell finite means.")
     if array.size and (size := np.abs(array).max()) > largest:
         raise AnswerRefused(
-            f"The answer has {name} up to {size:g} in modulus; methods work with such up to {largest:g}, whose squares are "
-            "numbers still. Rescale the objective, or mend whoever answers."
+            f"The answer has {name} up to {size:g} in modulus; at most {largest:g} can be used, so that "
+            "squares stay finite. Rescale the objective, or correct whoever answers."
         )
     return array
 

@@ -241,7 +241,7 @@ class Workers:
         if sent.attempt >= ATTEMPTS:
             raise ExecutorError(
                 f"{ATTEMPTS} workers were lost over one task. If they run out of memory, take fewer evaluations at once; "
-                "if the objective ends its process, mend it."
+                "if the objective ends its process, fix it."
             ) from loss
         self._send(answer, sent.tiles, sent.attempt + 1, with_problem=True)
 
