@@ -27,6 +27,7 @@ PALETTE = (
     "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a4b9a", "#8c564b", "#5b6770", "#b8a200",
     "#a03058", "#2a6f4e", "#3b4cc0", "#c44e52", "#64b5cd", "#937860", "#da8bc3", "#4c72b0", "#8172b3", "#c0563a",
 )  # fmt: skip
+WIDTH = 7.8  # inches: 780 pixels on a page, where the smallest letters are 11 pixels high
 MANY = 12  # curves; beyond, only a few are drawn strongly
 GREY = "#8b95a1"  # seen on white and on black
 STYLES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
@@ -72,7 +73,7 @@ def draw_curves(summary: Summary, stem: Path, *, group: str | None = None) -> li
     figure, axes = plt.subplots(
         rows,
         columns,
-        figsize=(7.2 if columns == 1 else 10.5, 3.7 * rows + 0.9),
+        figsize=(WIDTH, (3.7 if columns == 1 else 2.9) * rows + 0.9),
         squeeze=False,
         layout="constrained",
     )
@@ -106,7 +107,7 @@ def draw_curves(summary: Summary, stem: Path, *, group: str | None = None) -> li
             list(shown.values()),
             list(shown),
             loc="outside lower center",
-            ncols=min(len(shown), 4 if columns == 1 else 6),
+            ncols=min(len(shown), 4),
             frameon=False,
             fontsize=8.5,
         )
@@ -148,7 +149,7 @@ def _label_ends(axis: Axes, curves: Sequence[Curve], palette: Mapping[str, str])
 def _saved(figure: Figure, stem: Path) -> list[Path]:
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
     for path in paths:
-        figure.savefig(path, dpi=140, metadata={"Date": None} if path.suffix == ".svg" else None)
+        figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
     _pyplot().close(figure)
     return paths
 

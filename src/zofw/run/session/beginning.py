@@ -174,9 +174,7 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
     given = None if handed.set is None else as_set(handed.set)
     region = given if run.set is None else run.set
     if region is None:
-        raise ValueError(
-            f"{path} was saved with a set that is not in the file. Give it as set=…."
-        )
+        raise ValueError(f"{path} was saved with a set that is not in the file. Give it as set=….")
     try:
         region.check_dim(run.dim)
         task = make_task(run, region, run.granted, handed, isinstance(run.method, FirstOrder))
