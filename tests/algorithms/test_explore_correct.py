@@ -10,7 +10,7 @@ import pytest
 
 import zofw
 from zofw.algorithms.explore_correct import OPTIONS
-from zofw.problems import BlackBox, Logistic, MatrixCompletion, Quadratic
+from zofw.problems import BlackBox, LeastSquares, Logistic, MatrixCompletion, Quadratic
 
 RNG = np.random.default_rng(11)
 
@@ -168,6 +168,23 @@ def test_a_converged_run_states_a_bound_that_holds():
     assert result.status is zofw.Status.CONVERGED and result.success
     assert float(g @ (result.x - region.lmo(g))) <= result.trace["bound"][-1] < 1e-6
     assert "at most" in result.message
+
+
+def test_inside_a_vertex_of_a_linear_function_has_no_kink_and_is_certified():
+    slope = np.array([1.0, -2.0, 0.5, 3.0, -1.0])
+    problem, region = BlackBox(lambda x: float(slope @ x), dim=5), zofw.LinfBall(2.0)
+    result = solve(problem, region, 400, method="explore-correct", inside=True)
+    assert result.status is zofw.Status.CONVERGED and result.nfev < 100
+    np.testing.assert_array_equal(result.x, -2.0 * np.sign(slope))
+
+
+def test_components_that_see_few_coordinates_do_not_hide_the_range_of_the_values():
+    d, n = 60, 120
+    Z = np.zeros((n, d))
+    Z[np.arange(n), np.arange(n) % d] = 1.0  # each depends on one coordinate
+    problem, region = LeastSquares(Z, np.where(np.arange(n) % d == 0, 5.0, 0.0)), zofw.L1Ball(2.0)
+    result = solve(problem, region, 3_000, method="explore-correct", diagnose=0)
+    assert problem.value(result.x) < problem.value(np.zeros(d)) - 0.9 * (25 - 9) / (2 * d)
 
 
 def test_a_vertex_is_found_exactly():

@@ -89,6 +89,22 @@ def test_run_tells_in_a_pipe_and_ends_in_tables(tmp_path):
     assert [m["label"] for m in found["cases"][0]["methods"]] == ["averaged", "all coordinates", "spsa"]
 
 
+def test_explain_tells_what_a_run_did_with_its_budget(tmp_path):
+    spec = toy(
+        tmp_path, UNTUNED.replace("[1, 2, 3]", "[1]").replace('name = "spsa"', 'name = "explore-correct"')
+    )
+    here = ("--code", code_in(tmp_path), "--out", tmp_path / "out", "--workers", 0, "--quiet")
+    assert "promised" not in zofw_("run", spec, *here).output
+    text = zofw_("run", spec, *here, "--explain").output
+    (path,) = [
+        p
+        for p in (tmp_path / "out").rglob("result.npz")
+        if "explore-correct: " in zofw.Result.load(p).story()
+    ]
+    story = zofw.Result.load(path).story()
+    assert story in text and "promised a decrease of" in story
+
+
 def test_run_goes_to_runs_by_default(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     zofw_("run", toy(tmp_path, UNTUNED), "--code", code_in(tmp_path), "-w", 0, "-q")

@@ -95,7 +95,7 @@ class ExploreCorrect:
         settings.whole("first_exploration", self.first_exploration)
 
     def init(self, task: Task, x0: Array) -> State:
-        nothing, few = Belief(np.zeros(task.dim), math.inf, x0), min(task.n, 4)
+        nothing, few = Belief(np.zeros(task.dim), math.inf, x0), 4 if task.n > 8 else task.n
         none = np.zeros((1, 1))
         model = Model((Dense(x0),), np.ones(1), none, none, min(task.n, self.first_batch))
         return State(0, x0, nothing, Sketches(batch=few), model, Walk(nothing, batch=few))
@@ -113,22 +113,27 @@ class ExploreCorrect:
         if state.brought > (0.0 if values.random else values.unseen):
             state = replace(state, progress=task.paid)
         values = replace(values, range=max(values.range, state.brought))
-        proposal = propose(task, state, rng, spent)
+        known = math.isfinite(state.belief.variance)
+        proposal = propose(task, state, rng, spent) if known else None
         tally = state.tallies.get(choice.name, Tally()).plus(spent, choice.worth, state.brought)
         state = replace(
             state,
             t=state.t + 1,
             values=values,
+            first=None,
             proposal=proposal,
             tallies=state.tallies | {choice.name: tally},
         )
         sure = state.certificate
+        numbers = {"atoms": len(state.model.atoms), "batch": state.model.batch} | columns(state)
+        if proposal is None:
+            return state, Info(bound=math.inf, numbers=numbers)
         return state, Info(
             gap=proposal.gap if sure is None else sure.gap,
             gap_error=proposal.gap_error if sure is None else sure.error,
             bound=math.inf if sure is None else sure.bound,
             ending=converged(task, state, values) or stalled(task, state, values),
-            numbers={"atoms": len(state.model.atoms), "batch": state.model.batch} | columns(state),
+            numbers=numbers,
         )
 
 

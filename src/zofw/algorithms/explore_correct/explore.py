@@ -73,12 +73,11 @@ def explore(task: Task, state: State, values: Values, rng: np.random.Generator, 
     shown = math.sqrt(residual) * values.size / math.sqrt(d)
     walk = state.walk
     walker = walk.belief.take(y, own + spread / (d * size * done))
-    ready = None if walk.ready else shrunk(walker)
     return replace(
         state,
         values=replace(values, range=max(values.range, shown)),
         belief=belief.kalman(y, own, noise),
-        walk=replace(walk, belief=ready or walker, ready=walk.ready or ready is not None),
+        walk=replace(walk, belief=walker if walk.ready else shrunk(walker), ready=True),
         sketches=replace(
             seen, spread=spread, miss=miss, unit_cost=noise * spent, batch=size, since=seen.since + spent
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from zofw.algorithms.explore_correct.correct import PROGRESS, price
 from zofw.algorithms.explore_correct.endings import spent, tolerance
@@ -37,7 +37,7 @@ OPTIONS = (
         "explored for twice its price since the last",
     ),
     Option("sweep", "n(d + 1), Σ(|support_i| + 1)", "all that knowing ∇f would bring", "never"),
-    Option("walk", "half of what g has cost", "as exploring", "in place of exploring, from 64 dimensions on, where draws do not agree on a vertex"),
+    Option("walk", "half of what its belief has cost, or of all that was paid", "as exploring", "in place of exploring, from 64 dimensions on, where draws do not agree on a vertex"),
     Option("explore", "half of what g has cost", "a third of what knowing ∇f would bring", "two corrections had no candidate"),
 )  # fmt: skip
 
@@ -60,6 +60,9 @@ def choose(task: Task, state: State, values: Values, first: float) -> Choice:
     if spent(task):
         raise OutOfBudget
     if proposal is None:
+        trial = price(task, state, values, 1, state.model.batch)
+        if state.first is not None and 8 * trial <= left:
+            return Choice("correct", trial, state.first.promise, 0, (state.first,), state.model.batch)
         cheap = whole <= min(8 * (task.dim + 1), left / 2) and not values.random
         return Choice("sweep", whole, 0.0, 0) if cheap else Choice("explore", min(first, left), 0.0, 0)
     held = state.sketches.unit_cost / max(state.belief.variance, 1e-300)  # the price of what g knows
@@ -68,7 +71,7 @@ def choose(task: Task, state: State, values: Values, first: float) -> Choice:
     candidates, own, batch = proposal.candidates, *_own(task, state, proposal)
     wanted, promise = batch, proposal.promise
     batch = _affordable(task, state, values, len(candidates), wanted)
-    cost = price(task, state, values, len(candidates), batch) if batch else math.inf
+    cost = float(price(task, state, values, len(candidates), batch)) if batch else math.inf
     for candidate in proposal.further:
         size = _affordable(task, state, values, len(candidates) + 1, wanted)
         more = price(task, state, values, len(candidates) + 1, size) if size else math.inf
@@ -100,7 +103,8 @@ def choose(task: Task, state: State, values: Values, first: float) -> Choice:
         if not swept and whole <= cost:
             return Choice("sweep", whole, knowing, coarser)
         return Choice("explore", min(exploring, cost), knowing / 3, coarser)
-    last = left < exploring + price(task, state, values, len(candidates), state.model.batch)
+    learning = exploring if swept else min(exploring, whole)
+    last = left < learning + price(task, state, values, len(candidates), state.model.batch)
     if batch and ((last and not walking) or (candidates and 2 * cost <= state.sketches.since)):
         return correcting
     options = [correcting] * (batch > 0) + [Choice("sweep", whole, knowing, coarser)] * (not swept)
@@ -111,7 +115,8 @@ def choose(task: Task, state: State, values: Values, first: float) -> Choice:
         return _look(task, state, coarser, exploring)
     if best.name == "explore" and walking and state.walk.L > 0 and left >= check + LEAST_EXPLORATION:
         held = state.sketches.unit_cost / max(state.walk.belief.variance, 1e-300)
-        return Choice("walk", min(max(held / 2, LEAST_EXPLORATION), left - check), knowing / 3, coarser)
+        price_of_walk = min(max(held / 2, LEAST_EXPLORATION), task.paid / 2, left - check)
+        return replace(best, name="walk", price=price_of_walk)
     return best
 
 

@@ -167,6 +167,7 @@ class State:
     walk: Walk
     values: Values | None = None
     value: float = 0.0  # of f, at the last point where a batch was asked
+    first: Candidate | None = None  # the vertex of the probe, where values fall towards it
     proposal: Proposal | None = None
     certificate: Certificate | None = None  # of this x
     certified: int = 0  # queries of certificates so far

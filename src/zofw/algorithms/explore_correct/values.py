@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.state import Action, State, Values
+from zofw.algorithms.explore_correct.state import Action, Candidate, State, Values
 from zofw.core import Array, Purpose, Query, Stencil, Task
 from zofw.differences import base_values, slopes
 from zofw.directions import Explicit
 
 SPACINGS = (1e-8, 3e-7, 1e-5, 3e-4, 1e-2, 0.16)  # of the line, tried until the values differ
 SHORT = 1e-4
+FAR = 0.9  # of the way to a vertex
 POINTS = 3
 COMPONENTS = 4
 ROUNDING = 2.0**-52
@@ -34,7 +35,7 @@ def noise_level(values: Array) -> float:
 
 
 def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
-    """Equidistant values along a random line, and one halfway from x to a vertex; again wider, while the values do not differ.
+    """Equidistant values along a random line, and one near a vertex; again wider, while the values do not differ.
 
     The noise is at least the rounding of the values. The line leads to that vertex too where it is long or points must stay inside
     the set; else it does not, since a vertex may have one entry and components may not depend on it. Where the task has a
@@ -45,13 +46,15 @@ def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
     J. J. Moré, S. M. Wild, Estimating computational noise, SIAM Journal on Scientific Computing, 2011.
     """
     u = rng.standard_normal(task.dim)
-    ends = [task.lmo(u).dense(), task.lmo(-u).dense()]
-    size = float(np.linalg.norm(ends[0] - ends[1])) or 1.0
-    far = max((end - state.x for end in ends), key=lambda step: float(step @ step))
+    ends = [task.lmo(u), task.lmo(-u)]
+    steps = [end.dense() - state.x for end in ends]
+    size = float(np.linalg.norm(steps[0] - steps[1])) or 1.0
+    furthest = int(steps[1] @ steps[1] > steps[0] @ steps[0])
+    far = steps[furthest]
     batch = task.sample(rng, min(task.n, COMPONENTS))
     for spacing in SPACINGS if task.resolution == 0 else (0.0,):
         line = far if task.inside or spacing > SHORT else u * (size / float(np.linalg.norm(u)))
-        points = np.column_stack([line[:, None] * (spacing * np.arange(1.0, POINTS + 1)), 0.5 * far])
+        points = np.column_stack([line[:, None] * (spacing * np.arange(1.0, POINTS + 1)), FAR * far])
         query = Query(state.x, batch, Explicit(points), 1.0, Stencil.FORWARD, Purpose.NOISE)
         answer = yield query
         rises = np.append(0.0, slopes(query, answer)[0])
@@ -63,4 +66,5 @@ def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
     largest = float(np.abs(answer.values).max())
     noise = max(noise_level(rises[:-1]), again, ROUNDING * largest) * math.sqrt(len(batch))
     values = Values(noise, spread, size, random=again > RANDOM * max(spread, ROUNDING * largest / RANDOM))
-    return replace(state, values=values, value=value)
+    first = Candidate(ends[furthest], -float(rises[-1])) if rises[-1] < -values.unseen else None
+    return replace(state, values=values, value=value, first=first)

@@ -21,11 +21,11 @@ PRICE = 3  # queries per component of a line
 DEVIATIONS = 2.0  # beyond which a residual says that the gradient has moved more than was thought
 
 
-def shrunk(raw: Belief) -> Belief | None:
-    """The posterior under ∇f ~ N(0, τ²I), with τ² from ‖g‖² = d(τ² + s²); None where that leaves no τ² > 0."""
-    square = float(raw.g @ raw.g)
-    share = 1 - len(raw.g) * raw.variance / square if square > 0 else 0.0
-    return Belief(share * raw.g, share * raw.variance, raw.origin) if share > 0 else None
+def shrunk(raw: Belief) -> Belief:
+    """The posterior under ∇f ~ N(0, τ²I), with τ² from ‖g‖² = d(τ² + s²), whose share is known up to √(2/d) and at least that."""
+    square, d = float(raw.g @ raw.g), len(raw.g)
+    share = max(1 - d * raw.variance / square, math.sqrt(2 / d)) if square > 0 else 1.0
+    return Belief(share * raw.g, share * raw.variance, raw.origin)
 
 
 class Moves:
@@ -253,7 +253,9 @@ def line(task: Task, state: State, values: Values, rng: np.random.Generator) -> 
     move = abs(bend) * (goal - here) ** 2
     drift = move * abs(bend) / square / task.dim
     after, slope, variance = along[:, None], np.array([c + (goal - here) * bend]), np.array([error])
-    size = min(2 * m, math.inf if state.random else task.n) if error > 0.25 * c * c else m
+    size = 2 * m if error > 0.25 * c * c else m
+    if not state.random and size >= task.n / 2:  # State.sample takes all from there on
+        size = task.n
     L, old = max(bend, 0.0) / square, walk.L
     state = settle(state, replace(trail, covered=goal))
     return replace(
@@ -263,7 +265,7 @@ def line(task: Task, state: State, values: Values, rng: np.random.Generator) -> 
             state.walk,
             belief=walk.belief.age(0.0, drift).agree(after, slope, variance),
             L=max(min(L, 4 * old), old / 4) if old > 0 else L,
-            batch=int(size),
+            batch=size,
             trail=None,
         ),
         sketches=sketches,

@@ -70,7 +70,7 @@ def keep_inside(query: Query, set: ConvexSet) -> Query:
     that writes its directions out and asks for points of the set alone is left as it is. Every point is made an exact
     member as it is formed, by the set's own ``clip``, where it has one.
     """
-    query = replace(query, inside=set if can_clip(set) else None)
+    unclipped, query = query, replace(query, inside=set if can_clip(set) else None)
     if query.directions is None:
         return query
     ball = set.inball(query.anchors.shape[1])
@@ -78,7 +78,7 @@ def keep_inside(query: Query, set: ConvexSet) -> Query:
         raise ValueError(
             f"inside=True needs a ball inside the set, and {set!r} does not know one (inball returned None)."
         )
-    if isinstance(query.directions, Explicit) and _all_inside(query, set):
+    if isinstance(query.directions, Explicit) and _all_inside(unclipped, set):
         return query
     centre, radius = ball
     directions = Tangent(query.directions, set)
