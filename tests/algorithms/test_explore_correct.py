@@ -10,7 +10,7 @@ import pytest
 
 import zofw
 from zofw.algorithms.explore_correct import OPTIONS
-from zofw.problems import BlackBox, LeastSquares, Logistic, MatrixCompletion, Quadratic
+from zofw.problems import BlackBox, Logistic, MatrixCompletion, Quadratic
 
 RNG = np.random.default_rng(11)
 
@@ -178,13 +178,11 @@ def test_inside_a_vertex_of_a_linear_function_has_no_kink_and_is_certified():
     np.testing.assert_array_equal(result.x, -2.0 * np.sign(slope))
 
 
-def test_components_that_see_few_coordinates_do_not_hide_the_range_of_the_values():
-    d, n = 60, 120
-    Z = np.zeros((n, d))
-    Z[np.arange(n), np.arange(n) % d] = 1.0  # each depends on one coordinate
-    problem, region = LeastSquares(Z, np.where(np.arange(n) % d == 0, 5.0, 0.0)), zofw.L1Ball(2.0)
-    result = solve(problem, region, 3_000, method="explore-correct", diagnose=0)
-    assert problem.value(result.x) < problem.value(np.zeros(d)) - 0.9 * (25 - 9) / (2 * d)
+def test_noise_is_probed_along_a_line_that_every_component_sees():
+    session = zofw.Session(zofw.L1Ball(2.0), dim=60, n=120, method="explore-correct", budget=3_000, rng=0)
+    query = session.ask()
+    line = query.radius * query.directions.columns(0, 1)[:, 0]
+    assert np.count_nonzero(line) == 60 and np.linalg.norm(line) < 1e-6
 
 
 def test_a_vertex_is_found_exactly():
