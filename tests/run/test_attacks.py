@@ -63,6 +63,7 @@ def test_a_vectorised_objective_that_writes_into_its_argument_harms_nobody():
 
 NONSENSE = [
     np.ma.masked,
+    np.ma.array([1.0], mask=[True]),
     1j,
     np.complex128(1),
     np.array(1.0, dtype=object),
@@ -87,8 +88,9 @@ def test_what_is_no_real_number_is_an_error(nonsense, vectorized):
 def test_a_function_of_components_needs_their_number():
     with pytest.raises((TypeError, ValueError), match="n="):
         BlackBox(lambda x, i: 0.0, dim=5)
-    BlackBox(lambda x, i=0: 0.0, dim=5)
-    BlackBox(lambda x, *rest: 0.0, dim=5)
+    with pytest.raises(ValueError, match="give n="):
+        zofw.minimize(lambda x, i: 0.0, BALL, dim=5, budget=100)
+    assert BlackBox(lambda x, i=0: 0.0, dim=5).n == BlackBox(lambda x, *rest: 0.0, dim=5).n == 1
 
 
 EXACT = {

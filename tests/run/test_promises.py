@@ -176,61 +176,6 @@ def test_an_error_in_a_callback_has_a_traceback_of_its_own():
     assert caught.value.__context__ is None and caught.value.__cause__ is None
 
 
-def test_the_first_bad_value_ends_the_buying():
-    f = Calls(lambda call: call == 1)
-    with pytest.raises(zofw.EvaluationError, match="after 1 paid evaluations"):
-        zofw.minimize(BlackBox(f, dim=6, n=1000), SIMPLEX, method="zo-fw", budget=10**5)
-    assert len(f.points) == 1
-
-
-def test_an_objective_that_writes_into_its_argument_changes_nothing():
-    def careless(x, i):
-        value = float(((x - 0.2 * i) ** 2).sum())
-        x[:] = np.nan
-        return value
-
-    def careful(x, i):
-        return float(((x - 0.2 * i) ** 2).sum())
-
-    def rude(X, batch):
-        values = ((X[:, None] - 0.2 * batch[None, :, None]) ** 2).sum(axis=2)
-        X.setflags(write=True)
-        X[:], batch[:] = np.nan, 0
-        return values
-
-    def polite(X, batch):
-        return ((X[:, None] - 0.2 * batch[None, :, None]) ** 2).sum(axis=2)
-
-    for f, g, vectorized in ((careless, careful, False), (rude, polite, True)):
-        for method in ("auto", "zo-fw", "zsfw-dvr"):
-            runs = [
-                zofw.minimize(
-                    BlackBox(h, dim=4, n=3, vectorized=vectorized), SIMPLEX, method=method, budget=400, rng=0
-                )
-                for h in (f, g)
-            ]
-            np.testing.assert_array_equal(runs[0].x, runs[1].x)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [np.ma.masked, np.ma.array([1.0], mask=[True]), 1j, np.array([(1.0,)], dtype=[("a", float)]), None],
-)
-@pytest.mark.parametrize("vectorized", [False, True])
-def test_what_is_no_real_number_is_an_error(answer, vectorized):
-    f = BlackBox(lambda *arguments: answer, dim=2, vectorized=vectorized)
-    with pytest.raises(zofw.EvaluationError):
-        zofw.minimize(f, SIMPLEX, method="zo-fw", budget=100)
-
-
-def test_a_function_of_a_component_says_how_many_there_are():
-    with pytest.raises(ValueError, match="give n="):
-        BlackBox(lambda x, i: 0.0, dim=5)
-    with pytest.raises(ValueError, match="give n="):
-        zofw.minimize(lambda x, i: 0.0, SIMPLEX, dim=5, budget=100)
-    assert BlackBox(lambda x, i=0: 0.0, dim=5).n == BlackBox(lambda x, i: 0.0, dim=5, n=1).n == 1
-
-
 # ---------------------------------------------------------------------- the point that is returned
 
 
