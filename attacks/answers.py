@@ -83,7 +83,7 @@ def _desk(finding: Finding, rng: np.random.Generator) -> None:
             while requests := desk.requests(limit=3):
                 for request in requests:
                     good = [component(x, 0) for x, _ in request]
-                    for bad in (good[:-1] + [float("nan")], [*good, 0.0], "x", [None] * len(good), [[good]]):
+                    for bad in (good[:-1] + [float("nan")], [*good, 0.0], "x", [True] * len(good), [[good]]):
                         if rng.random() < 0.3:
                             try:
                                 desk.tell(request.id, bad)

@@ -25,7 +25,7 @@ POOLS = {
 }
 PATIENCE = 60.0  # seconds
 SCRIPT = """
-import concurrent.futures, contextlib, multiprocessing
+import concurrent.futures, contextlib, multiprocessing, signal
 from pathlib import Path
 import loky
 from attacks.victim import Sum, solve
@@ -33,6 +33,7 @@ def warm(pool):
     list(pool.map(abs, range(8)))
     return pool
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background ignores
     with {pool} as pool:
         result = solve(Sum(Path("paid"), 0.01).problem(), {method!r}, Path("run.npz"), executor=pool)
         Path("ended").write_text(result.status.name)

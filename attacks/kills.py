@@ -78,7 +78,7 @@ def _child(
         try:
             if aim is not None:
                 _arm(*aim, spared=str(paid))
-            solve(Sum(paid, 0.0 if aim else 2e-4).problem(), method, checkpoint).save(f"{checkpoint}.result")
+            solve(Sum(paid, 2e-4).problem(), method, checkpoint).save(f"{checkpoint}.result")
             code = 0
         finally:
             os._exit(code)

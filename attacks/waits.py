@@ -11,6 +11,11 @@ import numpy as np
 
 from attacks import Finding
 
+HEAD = """
+import concurrent.futures, signal, sys, time, zofw
+from attacks.victim import Sum, solve
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background ignores
+"""
 SLACK = 8.0  # seconds; a busy machine takes its time to end a process
 SCRIPTS = {
     "an executor that never answers, SIGINT": """
@@ -53,7 +58,7 @@ def attack(seconds: float, rng: np.random.Generator) -> list[Finding]:
         "executors, clusters and objectives that never answer",
     )
     for name, script in SCRIPTS.items():
-        code = "import concurrent.futures, sys, time, zofw\nfrom attacks.victim import Sum, solve\n" + script
+        code = HEAD + script
         process = subprocess.Popen(
             [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 
@@ -128,3 +129,20 @@ def test_the_disk_is_reached_once_a_second(tmp_path, monkeypatch):
         book.append(Entry(EntryKind.AGAIN, k, 0, arrays=(np.zeros(1),)))
     assert 8 <= len(syncs) <= 12
     book.close()
+
+
+@pytest.mark.parametrize("call", ["ftruncate", "write", "fsync", "posix_fallocate"])
+def test_a_journal_that_cannot_be_begun_leaves_no_file_open(call, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def descriptors():
+        return [os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if os.path.islink(
+            f"/proc/self/fd/{name}")]  # fmt: skip
+
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("this system does not list open files")
+    monkeypatch.setattr(os, call, full)
+    with pytest.raises(OSError, match="No space"):
+        Journal(tmp_path / "j", IDENTITY)
+    assert not any(str(tmp_path) in path for path in descriptors())

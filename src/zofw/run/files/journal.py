@@ -123,15 +123,15 @@ class Journal:
             flags |= vars(os).get(system, 0)
         self._file = os.open(path, flags, 0o644)
         self._size, self._digest, self._reserved = size, digest, size
-        os.ftruncate(self._file, size)
-        os.lseek(self._file, size, os.SEEK_SET)
         self._synced = time.monotonic()
-        if not size:
-            head = HEAD.pack(LETTERS, VERSION, identity)
-            self._write(head)
-            self._digest = _digest(head, b"")
-            os.fsync(self._file)
         try:
+            os.ftruncate(self._file, size)
+            os.lseek(self._file, size, os.SEEK_SET)
+            if not size:
+                head = HEAD.pack(LETTERS, VERSION, identity)
+                self._write(head)
+                self._digest = _digest(head, b"")
+                os.fsync(self._file)
             self.reserve()
         except OSError:
             os.close(self._file)
