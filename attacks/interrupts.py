@@ -42,7 +42,7 @@ if __name__ == "__main__":
 
 def attack(seconds: float, rng: np.random.Generator) -> list[Finding]:
     finding = Finding(
-        "After Ctrl-C, answers in hand are kept and charged; the resumed run has the same bits, its calls within the budget",
+        "After Ctrl-C, answers in hand are kept and charged; the resumed run has the same bits, its calls are within the budget",
         f"SIGINT to the process group, with {', '.join(POOLS)}",
     )
     whole = {method: solve(Sum().problem(), method) for method in METHODS}
@@ -55,8 +55,11 @@ def attack(seconds: float, rng: np.random.Generator) -> list[Finding]:
             result = solve(Sum(paid).problem(), method, checkpoint)
             other = differences(result, whole[method], charged="failed")
             finding.check(
-                not other and not hung and over and calls(paid) <= result.nfev <= BUDGET,
-                f"{pool}, {method}: {other or 'same'}, {calls(paid)} calls, nfev {result.nfev}, "
+                not other
+                and not hung
+                and over
+                and calls(paid) <= min(result.nfev + result.nrecomputed, BUDGET),
+                f"{pool}, {method}: {other or 'same'}, {calls(paid)} calls, nfev {result.nfev}, nrecomputed {result.nrecomputed}, "
                 f"{'it hung' if hung else ended.read_text() if ended.exists() else 'no result'}",
             )
     return [finding]

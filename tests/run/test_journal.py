@@ -131,6 +131,15 @@ def test_the_disk_is_reached_once_a_second(tmp_path, monkeypatch):
     book.close()
 
 
+def test_an_entry_torn_in_reserved_room_is_no_damage(path):
+    text, whole = path.read_bytes(), [entry.serial for entry in read(path, IDENTITY).entries]
+    for cut in range(HEAD.size, len(text)):
+        path.write_bytes(text[:cut] + bytes(4096))
+        reading = read(path, IDENTITY)
+        found = [entry.serial for entry in reading.entries]
+        assert not reading.damaged and found == whole[: len(found)], cut
+
+
 @pytest.mark.parametrize("call", ["ftruncate", "write", "fsync", "posix_fallocate"])
 def test_a_journal_that_cannot_be_begun_leaves_no_file_open(call, tmp_path, monkeypatch):
     def full(*_):

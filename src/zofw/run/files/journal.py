@@ -215,8 +215,8 @@ def read(path: Path, identity: bytes) -> Reading:
         if not length and not any(text[at:]):
             break  # room that was reserved
         if _digest(body, digest) != expected:
-            last = at + FRAME.size + length == len(text)
-            return Reading(entries, at, digest, damaged=not last)
+            torn = not any(text[at + FRAME.size + length :])  # nothing behind it, or room that was reserved
+            return Reading(entries, at, digest, damaged=not torn)
         try:
             entries.append(Entry.unpack(body))
         except (ValueError, struct.error, IndexError):

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from zofw.run.files import journal
 from zofw.run.files.documents import FileError, StorageError, can_encode, read_document, write_document
-from zofw.run.files.journal import Entry, Journal
+from zofw.run.files.journal import Entry, Journal, Reading
 from zofw.run.files.lock import Lock
 from zofw.run.record.run import Run
 from zofw.storage import write_whole
@@ -176,19 +176,19 @@ class RunFiles:
         """
         run, taken = self._last_sound(known, take_up)
         identity = bytes.fromhex(run.identity)
-        entries: list[Entry] = []
-        damaged = False
-        for path in (self.journal_previous, self.journal_path):
-            if path.exists():
-                reading = journal.read(path, identity)
-                entries += reading.entries
-                damaged |= reading.damaged
-                if reading.damaged:
-                    self._set_aside(path, len(reading.entries))
-                if path == self.journal_path:
-                    with self._sentences():
-                        self._journal = Journal(path, identity, reading.size, reading.digest)
-        return taken, entries, damaged or self._journal is None
+        previous, last = (self._sound(path, identity) for path in (self.journal_previous, self.journal_path))
+        with self._sentences():
+            self._journal = Journal(self.journal_path, identity, last.size, last.digest)
+        return taken, previous.entries + last.entries, previous.damaged
+
+    def _sound(self, path: Path, identity: bytes) -> Reading:
+        """What a journal has up to its first damage, if it has one; a copy of a damaged one is kept."""
+        if not path.exists():
+            return Reading([], 0, b"", damaged=False)
+        reading = journal.read(path, identity)
+        if reading.damaged:
+            self._set_aside(path, len(reading.entries))
+        return reading
 
     def _set_aside(self, path: Path, sound: int) -> None:
         content = path.read_bytes()

@@ -29,6 +29,7 @@ from zofw.core import (
 from zofw.extras import extra
 from zofw.problems.abilities import Sums, abilities
 from zofw.run.answering.pipeline import Here, OpenAnswer
+from zofw.run.answering.policy import blamed
 
 T = TypeVar("T")
 
@@ -135,17 +136,21 @@ def work(task: WorkerTask, anchors: Array, blob: bytes | None = None) -> Found:
 
 def work_on(problem: Problem, task: WorkerTask, anchors: Array) -> Found:
     """A task on a worker that has been handed the problem."""
-    _settle(task.sender)
     began = time.perf_counter()
-    query, engine = task.open(anchors), Here(problem, task.timeout)
     sums: list[Sums] = []
-    for tile in task.tiles:
-        found, error = engine.evaluate(query, tile)
-        if found is not None:
-            sums.append(found)
-        if error is not None:
-            return Found(sums, error=error, seconds=time.perf_counter() - began)
-    return Found(sums, seconds=time.perf_counter() - began)
+    error: EvaluationError | None = None
+    try:
+        _settle(task.sender)
+        query, engine = task.open(anchors), Here(problem, task.timeout)
+        for tile in task.tiles:
+            found, error = engine.evaluate(query, tile)
+            if found is not None:
+                sums.append(found)
+            if error is not None:
+                break
+    except KeyboardInterrupt as interrupt:  # between two evaluations
+        error = blamed(interrupt)
+    return Found(sums, error, time.perf_counter() - began)
 
 
 def register(token: str, problem: Problem) -> None:

@@ -38,6 +38,7 @@ class Ticket(Protocol):
     """The future of a task, of whatever library."""
 
     def result(self) -> Any: ...
+    def exception(self) -> BaseException | None: ...
     def cancel(self) -> object: ...
     def add_done_callback(self, fn: Callable[[Any], object], /) -> object: ...
 
@@ -327,6 +328,10 @@ class FuturePool:
             found: Found = future.result()
         except (BrokenExecutor, CancelledError):
             raise
+        except (KeyboardInterrupt, SystemExit) as error:
+            if error is not future.exception():
+                raise
+            raise WorkerLost from error  # Ctrl-C has reached the worker between two evaluations
         except Exception as error:
             raise ExecutorError(
                 f"A worker could not do its task: {type(error).__name__}: {error}. Workers need the same zofw, and the "
