@@ -74,18 +74,22 @@ def numbers(found):
     """The lines of the first page."""
     gaps = found["gaps"]
     near = {label: first(curve, NEAR) for label, curve in gaps.items()}
-
-    def said(label):
-        return f"{label} {near[label]}" if near[label] else f"{label} more than {EVALUATIONS}"
-
-    others = ", ".join(said(label) for label in gaps if label != "zofw")
-    ends = sorted(((curve[-1], label) for label, curve in gaps.items() if label != "zofw"))
+    slower = {label: near[label] for label in gaps if label != "zofw" and near[label]}
+    never = [label for label in gaps if label != "zofw" and not near[label]]
+    others = [f"{label} needs {count}." for label, count in slower.items()]
+    others += (
+        [f"Within {EVALUATIONS} passes {', '.join(never[:-1])} and {never[-1]} do not get there."]
+        if len(never) > 1
+        else []
+    )
+    others += [f"{never[0]} does not get there within {EVALUATIONS}."] if len(never) == 1 else []
+    end, label = min((curve[-1], label) for label, curve in gaps.items() if label != "zofw")
     return [
-        f"**{near['zofw']} passes** over the {found['n']} samples bring it within 0.001 of the optimum. {others}.",
-        f"**{max(gaps['zofw'][-1], FLOOR):.0e}** is how far it is from the optimum after {EVALUATIONS} passes, "
-        f"counting {FLOOR:.0e} as zero; the next, {ends[0][1]}, is {ends[0][0]:.0e} away.",
-        f"**{EVALUATIONS * found['n']:,} queries** were the budget of every method here, one query being one sample's loss at one "
-        "point, and none exceeded it.",
+        f"**{near['zofw']} passes** over the {found['n']} samples bring zofw within 0.001 of the optimum. {' '.join(others)}",
+        f"**{max(gaps['zofw'][-1], FLOOR):.0e}** is its distance from the optimum after {EVALUATIONS} passes (below {FLOOR:.0e} counts as "
+        f"{FLOOR:.0e}). The next best, {label}, is {end:.0e} away.",
+        f"**{EVALUATIONS * found['n']:,} queries** were the budget of every tool, and none exceeded it. A query is one sample's loss at one "
+        "point.",
     ]
 
 

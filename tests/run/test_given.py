@@ -66,7 +66,15 @@ def test_other_kinds_of_generators(rng):
 @pytest.mark.parametrize(
     ("fun", "where", "error", "sentence"),
     [
-        (f, {}, ValueError, r"does not tell its dimension.*give dim=… or x0=…"),
+        (f, {}, ValueError, r"The dimension is not known.*give dim=… or x0=…"),
+        ("simplex", {"dim": 3}, TypeError, r"str is neither: zofw\.minimize\(f, set"),
+        (lambda x, i: 0.0, {"dim": 3}, ValueError, "not how many components there are: give n=…"),
+        (
+            lambda x: 0.0,
+            {"dim": 3, "n": 5},
+            ValueError,
+            "n=5 was given, and the function takes the point alone",
+        ),
         (f, {"dim": 3, "x0": np.full(4, 0.25)}, ValueError, "dim is 3, the length of x0 is 4"),
         (3, {"dim": 3}, TypeError, "int is neither"),
         (zofw.problems.BlackBox, {"dim": 3}, TypeError, "BlackBox is a class"),
@@ -116,6 +124,7 @@ def test_known_points_choose_the_start_at_no_charge():
     for wrong, sentence in [
         ((X, values[:2]), r"shapes \(5, 3\) and \(2,\)"),
         ((X[:1], [1.0]), "None of the 1 known points"),
+        ((X[:0], []), "known has no points"),
     ]:
         with pytest.raises(ValueError, match=sentence):
             zofw.minimize(f, zofw.Simplex(), known=wrong, budget=200)
@@ -212,3 +221,29 @@ def test_the_log_has_actions_checkpoints_and_retries(caplog, monkeypatch, tmp_pa
         and ", attempt 1: " in said
         and re.search(r"iterations.*\(.*correct \d+", said)
     )
+
+
+def test_one_known_point_is_enough():
+    known = zofw.minimize(f, zofw.Simplex(), known=([0.2, 0.3, 0.5], 0.1), method="zo-fw", budget=60, rng=0)
+    given = zofw.minimize(f, zofw.Simplex(), x0=[0.2, 0.3, 0.5], method="zo-fw", budget=60, rng=0)
+    np.testing.assert_array_equal(known.x, given.x)
+
+
+def test_both_forms_of_a_callback():
+    seen, told = [], []
+    settings = {"dim": 3, "method": "zo-fw", "budget": 60, "rng": 0}
+    zofw.minimize(f, zofw.Simplex(), callback=lambda x: seen.append(x), **settings)
+    zofw.minimize(
+        f, zofw.Simplex(), callback=lambda intermediate_result: told.append(intermediate_result.x), **settings
+    )
+    np.testing.assert_array_equal(seen, told)
+
+
+def test_a_set_that_is_left_out_and_a_field_that_is_not_there():
+    with pytest.raises(TypeError, match="give them as the set"):
+        zofw.minimize(f, bounds=[(0, 1)] * 3, budget=60)
+    with pytest.raises(TypeError, match="A set is needed"):
+        zofw.minimize(f, dim=3, budget=60)
+    result = zofw.minimize(f, zofw.Simplex(), dim=3, method="zo-fw", budget=60, rng=0)
+    with pytest.raises(AttributeError, match=r"There is no 'best' here; there are x, fun, "):
+        _ = result.best

@@ -193,7 +193,7 @@ def test_what_is_refused_before_the_first_query():
     ]:
         with pytest.raises((ValueError, TypeError, KeyError), match=message):
             zofw.minimize(f, ball, **{"method": "zo-fw", **wrong})
-    with pytest.raises(ValueError, match="does not tell its dimension"):
+    with pytest.raises(ValueError, match="The dimension is not known"):
         zofw.minimize(lambda x: 0.0, ball, budget=10)
     with pytest.raises(ValueError, match="dim"):
         zofw.minimize(f, zofw.Box(np.zeros(3), np.ones(3)), budget=10)

@@ -88,6 +88,10 @@ class BlackBox:
                     "for one, or a function of the point alone."
                 )
             object.__setattr__(self, "n", 1)
+        elif not self.vectorized and isinstance(self.n, (int, np.integer)) and self.n > 1 and self._most < 2:
+            raise ValueError(
+                f"n={self.n} was given, and the function takes the point alone: write f(x, i) for component i, or leave n out."
+            )
         for name, value in (("dim", self.dim), ("n", self.n)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"BlackBox needs {name} to be a whole number of at least 1; got {value!r}.")
@@ -173,14 +177,31 @@ class BlackBox:
         return self.n > 1 or self._required >= 2
 
     @property
-    def _required(self) -> int:
-        """Arguments that the function cannot do without; 1 where it does not tell."""
+    def _parameters(self) -> list[inspect.Parameter] | None:
+        """What the function takes by position; None where it does not tell, or takes any number."""
         try:
             parameters = inspect.signature(self.fun).parameters.values()
         except (TypeError, ValueError):
+            return None
+        return [
+            p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)
+        ]
+
+    @property
+    def _required(self) -> int:
+        """Arguments that the function cannot do without; 1 where it does not tell."""
+        parameters = self._parameters
+        if parameters is None:
             return 1
-        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        return sum(p.default is p.empty for p in positional)
+        return sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in parameters)
+
+    @property
+    def _most(self) -> float:
+        """Arguments that the function takes at most."""
+        parameters = self._parameters
+        if parameters is None or any(p.kind is p.VAR_POSITIONAL for p in parameters):
+            return np.inf
+        return len(parameters)
 
     def _given(self, array: np.ndarray) -> ArrayLike:
         """A point, points or indices as the kind of array that the function wants."""

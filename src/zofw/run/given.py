@@ -23,7 +23,9 @@ ELSEWHERE = {
     "bounds": "give them as the set: zofw.minimize(f, bounds, …) takes scipy.optimize.Bounds or pairs (low, high)",
     "constraints": "give them as the set: zofw.minimize(f, [LinearConstraint(…), Bounds(…)], …)",
     "disp": "write progress=True",
+    "integrality": "every set is convex, so x is not whole; round the result, or use another library",
     "jac": "only values are used; leave it out",
+    "maximize": "return −f(x) from the function",
     "maxfev": "write budget=…, the most evaluations",
     "maxfun": "write budget=…, the most evaluations",
     "maxiter": "write max_iter=…",
@@ -75,7 +77,8 @@ def as_problem(
         return fun
     if not callable(fun):
         raise TypeError(
-            f"minimize needs a function or a problem of zofw.problems, and {type(fun).__name__} is neither."
+            f"minimize needs a function or a problem of zofw.problems first, and {type(fun).__name__} is neither: "
+            "zofw.minimize(f, set, …)."
         )
     if isinstance(fun, type):
         raise TypeError(f"{fun.__name__} is a class; give an instance of it, {fun.__name__}(…).")
@@ -87,13 +90,23 @@ def as_problem(
     sizes = {source: size for source, size in known.items() if size is not None}
     if not sizes:
         raise ValueError(
-            f"A function does not tell its dimension, and neither does {region!r}: give dim=… or x0=…."
+            f"The dimension is not known, neither from the function nor from {region!r}: give dim=… or x0=…."
         )
     if len({*sizes.values()}) > 1:
         said = ", ".join(f"{source} is {size}" for source, size in sizes.items())
         raise ValueError(f"The dimension is not clear: {said}. Give one of them, or make them agree.")
     found = next(iter(sizes.values()))
-    return BlackBox(fun, dim=found, n=1 if n is None else n, worse=worse)
+    if n is None:
+        return BlackBox(fun, dim=found, worse=worse)
+    return BlackBox(fun, dim=found, n=n, worse=worse)
+
+
+def first_known(known: tuple[ArrayLike, ArrayLike]) -> Array:
+    """The first of the points that were evaluated before, which tells the dimension."""
+    points = np.atleast_2d(np.asarray(to_numpy(known[0]), dtype=np.float64))
+    if not points.size:
+        raise ValueError("known has no points; leave it out, or give x0=… or dim=….")
+    return np.asarray(points[0])
 
 
 def known_members(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) -> tuple[Array, Array]:
@@ -105,6 +118,7 @@ def known_members(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) 
         Points, (m, d), and the mean of all components at each, (m,). Points outside the set are passed over.
     """
     points, values = (np.asarray(to_numpy(part), dtype=np.float64) for part in known)
+    points, values = np.atleast_2d(points), np.atleast_1d(values)
     if points.ndim != 2 or points.shape[1] != dim or values.shape != (len(points),):
         raise ValueError(
             f"known should be a pair of points, (m, {dim}), and their values, (m,); got shapes {points.shape} and {values.shape}."

@@ -16,7 +16,7 @@ from zofw.run.answering.pipeline import ExecutorError, Here, Pipeline
 from zofw.run.answering.policy import Retry, as_policy
 from zofw.run.answering.signals import Interrupted, Signals, look
 from zofw.run.files.run_files import RunFiles
-from zofw.run.given import as_problem, known_members, refuse
+from zofw.run.given import as_problem, first_known, known_members, refuse
 from zofw.run.record.status import Status
 from zofw.run.session.checks import AnswerRefused
 from zofw.run.session.iteration import entropy_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def minimize(
     fun: Problem | Callable[..., float],
-    set: SetLike,
+    set: SetLike | None = None,
     *,
     method: MethodLike = "auto",
     budget: int | None = None,
@@ -71,9 +71,9 @@ def minimize(
     method
         A registered name (:func:`zofw.methods`), a settings object, or "auto".
     budget
-        Most evaluations of single components f_i. Compared with the cost before every query; never exceeded.
+        Most evaluations of single components f_i. The cost of every query is compared with it first; it is never exceeded.
     x0
-        A point of the set. One that rounding took off it is put back, and ``result.reasons`` says so.
+        A point of the set. If rounding took it off the set it is put back, and ``result.reasons`` says so.
     dim, n
         For a function: its dimension, where neither x0 nor the set tells, and the number of components of a sum.
     known
@@ -94,21 +94,20 @@ def minimize(
         Whether a method may use what the problem knows of the coordinates that each component depends on (sparse samples, entries
         of a matrix, ``BlackBox(…, support=…)``): knowledge beyond values. False switches it off.
     callback
-        ``callback(intermediate_result=…)`` after every iteration; raising StopIteration stops the run with
-        ``success=False``.
+        ``callback(intermediate_result=…)`` after every iteration, or ``callback(x)`` if it has no such argument. Raising
+        StopIteration stops the run with ``success=False``.
     diagnose
-        How many times per decade of queries the exact objective is put on the trace, in no count. By default 20 for a
-        problem that computes its mean, such as a linear model. A function of your own is evaluated within the budget alone:
-        ``fun`` is then paid for from a part of the budget that is kept back, n queries or a sample for a fiftieth of it, and
-        charged to the line "result" of the ledger. A number given here is evaluated beyond the budget; 0 switches all off.
+        How many times per decade of queries the exact objective is put on the trace, without being counted. By default 20 for a
+        problem that computes its mean, such as a linear model. Your own function is evaluated only within the budget: a part of
+        it, n queries or a sample for a fiftieth, is kept back to pay for ``fun`` and charged to the line "result" of the ledger.
+        If you give a number here, the objective is evaluated beyond the budget; 0 switches everything off.
     progress
         Show a bar; by default only on a terminal.
     checkpoint
-        A file to keep the run in. Every answer is written to a journal beside it before the run goes on, so a process
-        that is killed at any instant pays again for the evaluation in flight and for nothing else (for a vectorised
-        ``fun``, the tile in flight; for a quick one, up to 0.1 ms of evaluations). One process may work on a checkpoint at a time. With or without one, SIGINT and SIGTERM
-        end the run with ``Status.INTERRUPTED`` and a result after the evaluation in flight; a second one does what it
-        always does.
+        A file to keep the run in. Every answer is written to a journal beside it before the run goes on. A process that is
+        killed pays again only for the evaluation in flight (for a vectorised ``fun``, the tile in flight; for a quick one, up to
+        0.1 ms of evaluations). One process may work on a checkpoint at a time. With or without one, SIGINT and SIGTERM end the
+        run with ``Status.INTERRUPTED`` and a result after the evaluation in flight; a second signal does what it always does.
     resume
         What to do with a run that is already in ``checkpoint``: False refuses, so that a paid run is never overwritten;
         True continues it, bit for bit, or refuses where there is none; "auto" continues it or begins one. A run that is
@@ -139,7 +138,7 @@ def minimize(
     region = as_set(set)
     if known is not None and x0 is not None:
         raise ValueError("x0 and known both say where to start; give one of them.")
-    problem = as_problem(fun, region, x0 if known is None else known[0][0], dim, n, worse)
+    problem = as_problem(fun, region, x0 if known is None else first_known(known), dim, n, worse)
     evaluated = None if known is None else known_members(known, region, problem.dim)
     x0 = x0 if evaluated is None else evaluated[0][0]
     if checkpoint is None and resume:

@@ -26,6 +26,15 @@ class Record(OptimizeResult):
     def __init__(self, **fields: object) -> None:
         super().__init__(**fields)
 
+    if not TYPE_CHECKING:  # fields and methods are those that are declared
+
+        def __getattr__(self, name: str) -> object:
+            if name in self:
+                return self[name]
+            raise AttributeError(
+                f"There is no {name!r} here; there are {', '.join(key for key in self if key[0] != '_')}."
+            )
+
     def __repr__(self) -> str:
         shown = {
             name: value
@@ -41,9 +50,11 @@ class Result(Record):
     Attributes
     ----------
     x : ndarray
-        The last iterate, a point of the set.
-    fun : float
-        Exact mean of the components at x (NaN where diagnosis was switched off).
+        The best point of the set that was evaluated whole, or the last iterate if none is known to be lower.
+    fun, fun_error : float
+        The mean of the components at x, and its standard error where it comes from a sample; NaN where nothing evaluated it.
+    last : ndarray
+        The last iterate.
     success, status, message
         Whether convergence was certified, the :class:`~zofw.Status`, and its sentence.
     nit, nfev, nlmo : int
@@ -61,10 +72,10 @@ class Result(Record):
     time : float
         Seconds of queries and computation, diagnosis excepted.
     ndiagnosis : int
-        Evaluations of components made for diagnosis, in no other count.
+        Evaluations made for diagnosis; no other count includes them.
     nrecomputed : int
-        Evaluations of tasks that were lost with their workers and sent again, in no other count: at least those that were
-        really made twice.
+        Evaluations that were sent again because their workers died: an upper bound of those made twice. No other count includes
+        them.
     """
 
     x: Array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import math
 import sys
@@ -28,9 +29,19 @@ class Intermediate(Record):
 
 
 def callback_observer(callback: Callable[..., object]) -> Callable[[Session], None]:
-    """Call ``callback(intermediate_result=…)`` after every iteration."""
+    """Call ``callback(intermediate_result=…)`` after every iteration; or, as SciPy does, ``callback(x)`` where it has no such argument."""
+    try:
+        parameters = inspect.signature(callback).parameters
+        plain = "intermediate_result" not in parameters and all(
+            p.kind is not p.VAR_KEYWORD for p in parameters.values()
+        )
+    except (TypeError, ValueError):
+        plain = False
 
     def observe(session: Session) -> None:
+        if plain:
+            callback(session.x.copy())
+            return
         callback(
             intermediate_result=Intermediate(
                 x=session.x.copy(),
