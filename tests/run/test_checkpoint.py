@@ -91,7 +91,7 @@ def test_foreign_files_are_refused(saved, tmp_path):
     with pytest.raises(zofw.FileError, match=r"written by zofw 0\.1: finish the run with that version"):
         zofw.Session.resume(tmp_path / "first.npz")
     write_document(tmp_path / "empty.npz", "checkpoint", run_files.VERSION, {})
-    with pytest.raises(zofw.FileError, match="holds a dict and no run"):
+    with pytest.raises(zofw.FileError, match="holds a dict, not a run"):
         zofw.Session.resume(tmp_path / "empty.npz")
     np.savez(tmp_path / "other.npz", a=np.arange(3))
     with pytest.raises(zofw.FileError, match="not a zofw checkpoint"):

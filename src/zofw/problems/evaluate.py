@@ -51,8 +51,9 @@ def tiles(able: Abilities, query: Query) -> list[Tile]:
 
 def evaluate(problem: Problem, query: Query) -> Answer:
     """Answer a query in this process."""
-    parts = tiles(abilities(problem), query)
-    return assemble(query, parts, [tile_sums(problem, query, tile) for tile in parts])
+    able = abilities(problem)
+    parts = tiles(able, query)
+    return assemble(query, parts, [own_sums(able, problem, query, tile) for tile in parts])
 
 
 def tile_sums(problem: Problem, query: Query, tile: Tile) -> Sums:

@@ -124,7 +124,7 @@ class Iterations:
         self.run, self.task = run, task
         self.stream = Stream(run.entropy)
 
-    def begin(self) -> tuple[StepGenerator, Iteration]:
+    def begin(self) -> StepGenerator:
         """The coming iteration, if it can be paid: a step of the method or, where the run is closing, the queries about f at x."""
         run, task = self.run, self.task
         paid, granted = run.nfev, run.granted
@@ -132,7 +132,9 @@ class Iterations:
         if near and run.closing is None:
             self._afford(run.remaining)
         task.lmos, task.paid, task.budget = 0, paid, granted
-        return self._steps(), Iteration(paid=paid, budget=granted)
+        iteration = run.open if run.closing is None else run.learning
+        iteration.paid, iteration.budget = paid, granted
+        return self._steps()
 
     def _afford(self, left: float) -> None:
         """Raise OutOfBudget where a rehearsal of the coming iteration costs more than is left."""

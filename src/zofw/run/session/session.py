@@ -186,7 +186,7 @@ class Session(RunView):
         over_all = run.n == 1 or query.batch.indices is None
         if over_all:
             self._assumptions(query, sound, run)
-        self._note(EntryKind.ANSWER, arrays=_tables(sound))
+        self._note(EntryKind.ANSWER, arrays=(sound.values, sound.variance))
         self.parts, self.in_hand = [], 0
         run.ledger[query.purpose.line] += query.cost
         iteration = run.open if run.closing is None else run.learning
@@ -276,7 +276,8 @@ class Session(RunView):
                 if self._step is None:
                     if self._past_limits():
                         continue
-                    query = next(self._begin())
+                    self._step = self._iterations.begin()
+                    query = next(self._step)
                 elif answer is not None:
                     query, answer = self._step.send(answer), None
                 else:
@@ -295,14 +296,6 @@ class Session(RunView):
                     continue
                 self._open = keep_inside(query, self._set) if run.inside else query
                 return
-
-    def _begin(self) -> StepGenerator:
-        self._step, iteration = self._iterations.begin()
-        if self.run.closing is None:
-            self.run.open = iteration
-        else:
-            self.run.learning = iteration
-        return self._step
 
     def _past_limits(self) -> bool:
         """Whether a limit other than the budget ends the run before another iteration."""
@@ -437,14 +430,16 @@ class Session(RunView):
                 self._note(part.kind, part.a, part.b, part.tile, part.arrays)
 
     def _note(
-        self, kind: EntryKind, a: int = 0, b: int = 0, tile: Tile = NOWHERE, arrays: Sequence[Array] = ()
+        self,
+        kind: EntryKind,
+        a: int = 0,
+        b: int = 0,
+        tile: Tile = NOWHERE,
+        arrays: Sequence[Array | None] = (),
     ) -> None:
         """One entry of the journal about the open query."""
         run = self.run
         if self.files is not None:
-            self.files.append(Entry(kind, run.serial, run.number, a, b, self.seconds, tile, tuple(arrays)))
+            tables = tuple(array for array in arrays if array is not None)
+            self.files.append(Entry(kind, run.serial, run.number, a, b, self.seconds, tile, tables))
         run.serial += 1
-
-
-def _tables(answer: Answer) -> list[Array]:
-    return [answer.values] if answer.variance is None else [answer.values, answer.variance]
