@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 QUESTIONS = {
-    "default": "A first run, or nothing to be tuned?",
+    "default": "Is this a first run, or do you want to tune nothing?",
     "gradient": "Can you compute a gradient, and want a value to compare with?",
-    "noisy": "Are the values noisy, run to run, at the same x?",
-    "short": "Is the budget below 2·n·d: not one full gradient can be paid?",
+    "noisy": "Do repeated values at the same x differ?",
+    "short": "Is the budget below 2·n·d, the price of one full gradient?",
     "few": "Is f smooth, with one component or so few that sampling saves nothing?",
     "light": "Must every iteration cost far less than 2·n·d (d large, a long run)?",
     "smooth": "Do you know the smoothness L, and is the LMO cheap?",
