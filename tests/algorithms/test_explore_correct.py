@@ -178,6 +178,16 @@ def test_inside_a_vertex_of_a_linear_function_has_no_kink_and_is_certified():
     np.testing.assert_array_equal(result.x, -2.0 * np.sign(slope))
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_random_oracle_is_asked_several_times_and_never_certified(inside):
+    noise = np.random.default_rng(3)
+    problem = BlackBox(lambda x: float(((x - 0.5) ** 2).sum() + 0.3 * noise.standard_normal()), dim=3)
+    result = solve(
+        problem, zofw.Simplex(), 400, method="explore-correct", inside=inside, gap_tol=1e-2, diagnose=0
+    )
+    assert result.status is not zofw.Status.CONVERGED and result.trace["batch"][-1] >= 8
+
+
 def test_noise_is_probed_along_a_line_that_every_component_sees():
     session = zofw.Session(zofw.L1Ball(2.0), dim=60, n=120, method="explore-correct", budget=3_000, rng=0)
     query = session.ask()

@@ -143,9 +143,10 @@ def certify(task: Task, state: State, values: Values, rng: np.random.Generator) 
     exceeds ten times the greatest κ of two Gaussian u with probability 0.7 % at most. Where points must stay inside
     the set the slopes are those of a point nearby, at a distance in proportion to h: they are extrapolated from h and 2h.
     """
-    d, h = task.dim, values.step(task)
-    if task.inside:
-        h = max(0.5 * h, task.resolution)
+    d, h, u = task.dim, values.step(task), rng.standard_normal((task.dim, 2))
+    if task.inside:  # 10hu has to fit too
+        longest = WIDER * float(np.linalg.norm(u, axis=0).max())
+        h = min(max(0.5 * h, task.resolution), 0.99 * task.reach / longest)
     g, spent = yield from coordinate_gradient(task, state.x, h, two_sided=True)
     drift = 0.0
     if task.inside:
@@ -153,7 +154,6 @@ def certify(task: Task, state: State, values: Values, rng: np.random.Generator) 
         spent += more
         drift = 0.1 * float(np.linalg.norm(g - further))
         g = 2 * g - further
-    u = rng.standard_normal((d, 2))
     query = Query(
         state.x, task.all, Explicit(np.hstack([u, WIDER * u])), h, Stencil.QUADRATIC, Purpose.CERTIFICATE
     )

@@ -86,7 +86,7 @@ def choose(task: Task, state: State, values: Values, first: float) -> Choice:
     enough = tolerance(task, state, values) if task.gap_tol is None else task.gap_tol
     believed = proposal.gap + 2 * proposal.gap_error <= enough
     if (
-        (quiet or believed)
+        (quiet or (believed and not values.random))
         and state.certificate is None
         and sure <= left
         and state.certified <= task.paid / 3

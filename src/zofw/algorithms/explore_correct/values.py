@@ -16,6 +16,7 @@ SPACINGS = (1e-8, 3e-7, 1e-5, 3e-4, 1e-2, 0.16)  # of the line, tried until the 
 SHORT = 1e-4
 FAR = 0.9  # of the way to a vertex
 POINTS = 3
+LEAST = 8  # answers of a random oracle from one point, to see how they differ
 COMPONENTS = 4
 ROUNDING = 2.0**-52
 RANDOM = (
@@ -67,4 +68,5 @@ def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
     noise = max(noise_level(rises[:-1]), again, ROUNDING * largest) * math.sqrt(len(batch))
     values = Values(noise, spread, size, random=again > RANDOM * max(spread, ROUNDING * largest / RANDOM))
     first = Candidate(ends[furthest], -float(rises[-1])) if rises[-1] < -values.unseen else None
-    return replace(state, values=values, value=value, first=first)
+    model = replace(state.model, batch=max(state.model.batch, LEAST)) if values.random else state.model
+    return replace(state, values=values, value=value, first=first, model=model)
