@@ -2,7 +2,7 @@
 
 >>> import numpy as np, zofw
 >>> f = zofw.problems.BlackBox(lambda x: float(np.sum((x - 1) ** 2)), dim=10)
->>> result = zofw.minimize(f, zofw.L1Ball(2.0), method="zo-fw", budget=5_000, rng=0)
+>>> result = zofw.minimize(f, zofw.L1Ball(2.0), budget=5_000, rng=0)
 >>> result.nfev <= 5_000
 True
 """

@@ -64,7 +64,7 @@ class BlackBox:
     --------
     >>> import numpy as np, zofw
     >>> f = zofw.problems.BlackBox(lambda x: float(np.sum((x - 0.2) ** 2)), dim=5)
-    >>> result = zofw.minimize(f, zofw.Simplex(), method="zo-fw", budget=600, rng=0)
+    >>> result = zofw.minimize(f, zofw.Simplex(), budget=600, rng=0)
     >>> bool(result.fun < 1e-3)
     True
     """
