@@ -76,12 +76,10 @@ class Directions(Protocol):
     def T(self) -> Transposed: ...
 
 
-@runtime_checkable
-class Derived(Protocol):
+class Derived(Operator):
     """Directions made of others."""
 
-    @property
-    def base(self) -> Directions: ...
+    base: Directions
 
 
 @dataclass(frozen=True)

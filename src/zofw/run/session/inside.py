@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from zofw.core import Array, ConvexSet, Directions, Indices, Matrix, Operator, Query, Tile, blocks
+from zofw.core import Array, ConvexSet, Directions, Indices, Matrix, Query, Tile, blocks
+from zofw.core.query import Derived
 from zofw.directions import Explicit
 from zofw.directions.implicit import touched_product
 from zofw.sets import can_clip
@@ -15,7 +16,7 @@ POINT_NUMBERS = 1 << 20  # numbers of dense directions alive at any time: 8 MB
 
 
 @dataclass(frozen=True, eq=False)
-class Tangent(Operator):
+class Tangent(Derived):
     """Directions projected on the affine hull of a set."""
 
     base: Directions
