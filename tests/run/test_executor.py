@@ -189,7 +189,7 @@ def test_bytes_of_a_task_are_those_of_the_anchors_and_a_few_hundred(monkeypatch)
             U.project(np.ones(dim))  # fills what directions remember
             U.rows(np.arange(2))
             query = Query(np.zeros(dim), Batch(10**6, rng.integers(10**6, size=500)), U, 0.1, Stencil.CENTRAL)
-            answer = OpenAnswer(abilities(BlackBox(float, dim=dim, n=10**6)), query)
+            answer = OpenAnswer(abilities(BlackBox(max, dim=dim, n=10**6)), query)
             tiles = [answer.missing()[0].cells(0, 40)]
             task = WorkerTask.of(answer, tiles, Sender.here("x" * 32), "y" * 32, None)
             size = len(pickle.dumps((task, query.anchors)))

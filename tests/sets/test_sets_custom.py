@@ -123,7 +123,7 @@ def test_wrong_answers_are_told(oracle: Any, sentence: str) -> None:
 
 
 def test_what_is_no_set() -> None:
-    with pytest.raises(TypeError, match=r"A set is needed, and int is none.*lmo\(g\)"):
+    with pytest.raises(TypeError, match=r"A set is needed, and int is not one.*lmo\(g\)"):
         as_set(3)
 
 

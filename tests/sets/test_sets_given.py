@@ -45,7 +45,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     ("simplx", KeyError, "did you mean 'simplex'"),
     (zs.Box, TypeError, r"write Box\(lower=…, upper=…\)"),
     (zs.NuclearBall, TypeError, r"write NuclearBall\(radius=…, shape=…\)"),
-    (3.0, TypeError, "A set is needed, and float is none"),
+    (3.0, TypeError, "A set is needed, and float is not one"),
     ((0, 1), TypeError, r"zofw.Box\(low, high\)"),
     ([(0, 1, 2)], TypeError, "pairs"),
     ([(0, None)], ValueError, "coordinate 0 is open"),
@@ -53,7 +53,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     ({"type": "eq", "fun": lambda x: x.sum() - 1}, TypeError, "LinearConstraint"),
     (NonlinearConstraint(lambda x: x @ x, 0, 1), TypeError, "zofw.L2Ball"),
     (LinearConstraint(ONES, 1, 1), ValueError, "unbounded; add bounds"),
-    (None, TypeError, "NoneType is none"),
+    (None, TypeError, "NoneType is not one"),
 ]
 
 
