@@ -94,7 +94,7 @@ def test_a_forged_checkpoint_with_sound_checksums_is_refused(name, forged, tmp_p
         content["fields"][at] = forged
     path = tmp_path / "run.npz"
     path.write_bytes(sealed(content))
-    with pytest.raises(zofw.FileError, match="could have written"):
+    with pytest.raises(zofw.FileError, match="cannot have written"):
         zofw.Session.resume(path)
 
 

@@ -182,7 +182,8 @@ def test_an_answer_in_one_call_has_the_bits_of_its_parts(
         for first, last in ((0, size), (3, size - 8)):
             rows, steps = Rows.of(A, index, first, last), StencilSteps(1e-3 / unit, 1 + two_sided, base)
             shift = Shift(NO_OFFSETS if c is None else c, unit)
-            kernel = table.KERNELS[table.law_of(kind, dim * count), "sparse", "differences"].kernel
+            law = f"few {kind}" if dim * count <= table.FEW else kind
+            kernel = table.KERNELS[law, "sparse", "differences"].kernel
             found, parts = (
                 by.answer(kernel, name, rows, shift, points, U, steps) for by in (kernels.load(), plain)
             )

@@ -12,6 +12,8 @@ from zofw.lab.report import make_report
 from zofw.lab.spec import read
 from zofw.lab.summary import read_summary
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* has climbed")  # as methods do in a few iterations
+
 
 def reproduced(name: str, folder: Path, profile: str = "smoke", workers: int = 0):
     experiment = read(find_experiment(name), profile)
