@@ -100,7 +100,8 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Tell of every run what it did with its budget.")
+        bool,
+        typer.Option("--explain", help="Tell of every run what it did with its budget; not with --json."),
     ] = False,
 ) -> None:
     """Run a specification: a problem, a set, methods, seeds.
@@ -117,7 +118,7 @@ def run(
     else:
         folder = out or _default_out(experiment)
         _carry_out(experiment, folder, workers, quiet, as_json, code=_code(code))
-        for path in sorted(folder.rglob("result.npz")) if explain else ():
+        for path in sorted(folder.rglob("result.npz")) if explain and not as_json else ():
             console().print(f"{path.parent.relative_to(folder)}\n{Result.load(path).story()}", soft_wrap=True)
 
 
