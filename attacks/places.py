@@ -58,7 +58,7 @@ def _crowd(finding: Finding, rng: np.random.Generator) -> None:
                     budget=100, rng=0, checkpoint=path, callback=enter,
                 )  # fmt: skip
                 done.append(path)
-            except (OSError, ValueError):
+            except (OSError, ValueError, RuntimeError):  # the lock is held, or the run is there already
                 pass
 
         done: list[Path] = []
