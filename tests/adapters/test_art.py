@@ -166,14 +166,17 @@ def test_bad_inputs_end_in_a_sentence():
     assert attack.queries == 0
 
 
-@pytest.mark.parametrize("seed", [1, 4, 7])
+SILENT = pytest.mark.xfail(
+    reason="the units of this network fall silent where margins are lowest: a plateau that the default does not leave"
+)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=SILENT), 1, 4, 7])
 def test_a_network_of_torch(seed):
     torch = pytest.importorskip("torch", reason="torch is not installed (extra torch)")
     from art.estimators.classification import PyTorchClassifier
 
-    torch.manual_seed(
-        seed
-    )  # of seed 0 the units fall silent where margins are lowest: a plateau, with all images as they were
+    torch.manual_seed(seed)
     module = torch.nn.Sequential(
         torch.nn.Flatten(), torch.nn.Linear(16, 8), torch.nn.ReLU(), torch.nn.Linear(8, CLASSES)
     )
