@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import os
@@ -196,6 +197,21 @@ def test_bytes_of_a_task_are_those_of_the_anchors_and_a_few_hundred(monkeypatch)
             assert size <= 8 * dim + 8 * 500 + 1500, (
                 f"{law}: {size - 8 * dim - 8 * 500} bytes beside x and the batch"
             )
+
+
+@pytest.mark.parametrize("done", [0, 1, 2])
+def test_an_interrupt_between_two_evaluations_of_a_worker_keeps_those_it_has(done):
+    class Interrupted(list):
+        def __iter__(self):
+            yield from list(super().__iter__())[:done]
+            raise KeyboardInterrupt
+
+    f, query = killable.problem(), Query(np.zeros(killable.DIM), Batch(killable.N))
+    answer = OpenAnswer(abilities(f), query)
+    tiles = [answer.missing()[0].cells(k, k + 1) for k in range(2)]
+    task = WorkerTask.of(answer, tiles, Sender.here("x" * 32), "y" * 32, None)
+    found = tasks.work_on(f, dataclasses.replace(task, tiles=Interrupted(task.tiles)), query.anchors)
+    assert len(found.sums) == done and (found.error is None) == (done == 2)
 
 
 def test_directions_travel_bare_through_wrappers():

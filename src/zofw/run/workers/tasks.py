@@ -148,8 +148,11 @@ def work_on(problem: Problem, task: WorkerTask, anchors: Array) -> Found:
                 sums.append(found)
             if error is not None:
                 break
-    except KeyboardInterrupt as interrupt:  # between two evaluations
-        error = blamed(interrupt)
+    except (
+        KeyboardInterrupt
+    ) as interrupt:  # between two evaluations; behind the last one nothing is left to stop
+        if len(sums) < len(task.tiles):
+            error = blamed(interrupt)
     return Found(sums, error, time.perf_counter() - began)
 
 
