@@ -205,6 +205,38 @@ def test_kinks_do_not_converge_falsely_and_are_solved():
     np.testing.assert_allclose(result.x, 0.1, atol=1e-6)
 
 
+@pytest.mark.parametrize("quantum", [1e-2, 1e-4])
+def test_steps_of_the_values_are_not_taken_for_a_flat_function(quantum):
+    """Values that differ by multiples of a number: equal values around x say nothing below that number."""
+    target = np.linspace(-0.7, 0.9, D)
+    stepped = lambda x: float(np.round(np.sum((x - target) ** 2) / quantum) * quantum)  # noqa: E731
+    result, _ = run(stepped, zofw.Box(-1.0, 2.0), 100 * D)
+    slope = 2 * (result.x - target)
+    gap = float(slope @ (result.x - zofw.Box(-1.0, 2.0).lmo(slope)))
+    assert result.status is not zofw.Status.CONVERGED or gap <= result.trace.infos[-1]["bound"]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_gap_that_is_asked_for_ends_the_run_early(name):
+    target = np.linspace(-0.3, 0.6, D)
+    f = lambda x: float(np.sum((x - target) ** 4 + (x - target) ** 2))  # noqa: E731
+    loose, _ = run(f, SETS[name], 200 * D, gap_tol=1e-1)
+    tight, _ = run(f, SETS[name], 200 * D, gap_tol=1e-4)
+    for result, tol in ((loose, 1e-1), (tight, 1e-4)):
+        slope = 4 * (result.x - target) ** 3 + 2 * (result.x - target)
+        assert result.status is zofw.Status.CONVERGED and result.gap <= tol
+        assert float(slope @ (result.x - SETS[name].lmo(slope))) <= tol
+    assert loose.nfev <= tight.nfev
+
+
+def test_a_run_that_certifies_nothing_looks_on_until_its_budget_is_spent():
+    rng = np.random.default_rng(2)
+    A = rng.standard_normal((2 * D, D))
+    result, _ = run(lambda x: float(np.abs(A @ (x - 0.1)).max()), zofw.Box(-1.0, 2.0), 300 * D)
+    assert result.status in (zofw.Status.STALLED, zofw.Status.BUDGET)
+    assert result.nfev >= 0.98 * 300 * D
+
+
 def test_noise_is_noticed_and_averaged_out():
     rng = np.random.default_rng(4)
     result, _ = run(

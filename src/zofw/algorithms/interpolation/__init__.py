@@ -28,20 +28,18 @@ import numpy as np
 
 from zofw.algorithms.facts import Facts
 from zofw.algorithms.interpolation import kinks, regression, trust_region
+from zofw.algorithms.interpolation.certificate import CONFIDENCE, certify
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.state import Action, State
 from zofw.algorithms.registry import methods
-from zofw.core import Answer, Array, Ending, Info, OutOfBudget, Purpose, Query, Step, Task
+from zofw.core import Answer, Array, Ending, Info, Purpose, Query, Step, Task
 
 FIRST_SWEEPS = 20  # of the bundle
 SWEEPS = 10
 LAST_SWEEPS = 3  # of a bundle that is opened because the model has ended
 SMOOTH_END = 1e-7  # of the diameter: a model that ends quietly at a larger radius has no kink
 STOCHASTIC = 1e-12  # of the value: two values at one point differ by more than rounding
-CERTAIN = (
-    1e-6,
-    1e-7,
-)  # of the value, and of the decrease since the start: a Frank-Wolfe gap that counts as zero
+RADII = (1e-2, 1e-1, 1e-3)  # of the diameter, in turn: where the search goes on if nothing is certified
 
 
 @methods.register("interpolation")
@@ -81,8 +79,8 @@ class Interpolation:
             alone = Ending(True, "The set is a single point.") if frame.rank == 0 else None
             info = Info() if alone is None else Info(gap=0.0, gap_error=0.0, bound=0.0, ending=alone)
             return replace(state, t=1, values=np.array([value])), info
-        if state.regime in ("certificate", "done"):
-            state, info = yield from self._certify(task, frame, state)
+        if state.regime in ("certificate", "done") and state.bound is None:
+            state, info = yield from self._certify(task, frame, state, rng)
             return replace(state, t=state.t + 1), info
         if state.regime == "regression":
             state = yield from regression.advance(task, frame, state, rng)
@@ -91,6 +89,8 @@ class Interpolation:
             state = yield from trust_region.design(task, frame, state)
         elif np.isnan(state.noise) and state.shrunk:
             state = yield from self._repeat(task, frame, state)
+        elif state.regime == "done":
+            state = yield from self._widen(task, frame, state)
         elif state.regime == "model":
             state = yield from trust_region.advance(task, frame, state)
         else:
@@ -98,7 +98,9 @@ class Interpolation:
         state = self._turn(frame, replace(state, stint=state.stint - (len(state.values) - paid)))
         x = state.x if state.regime == "regression" else frame.member(state.z)
         numbers = {"radius": state.delta, "points": float(len(state.chosen))}
-        return replace(state, t=state.t + 1, x=x), Info(numbers=numbers)
+        return replace(state, t=state.t + 1, x=x), Info(
+            ending=self._stalled(task, frame, state), numbers=numbers
+        )
 
     def _repeat(self, task: Task, frame: Frame, state: State) -> Action:
         """The best point once more: do values repeat?"""
@@ -146,30 +148,52 @@ class Interpolation:
         )
         return trust_region.fit(replace(state, chosen=np.union1d(near, [state.best])))
 
-    @staticmethod
-    def _certify(task: Task, frame: Frame, state: State) -> Generator[Query, Answer, tuple[State, Info]]:
-        """The Frank-Wolfe gap at x by a sweep, and a bound of it that holds if f curves at most twice as the model does."""
-        z, value = state.z, state.value
-        curvature = 2 * float(np.linalg.norm(state.H, 2))
-        rounding = 4 * np.finfo(float).eps * max(abs(value), 1e-3 * state.won)
-        h = min(max(np.sqrt(rounding / max(curvature, 1e-300)), 1e-10 * state.size), 1e-4 * state.size)
-        h = max(h, task.resolution)
-        if task.remaining < task.n * frame.rank:
-            raise OutOfBudget
-        state, _, g = yield from kinks.sweep(task, frame, state, z, h, value, Purpose.CERTIFICATE)
-        gap = max(float(g @ (z - frame.lmo(g))), 0.0)
-        bound = gap + state.size * np.sqrt(frame.rank) * (0.5 * h * curvature + rounding / h)
-        ending = None
-        if bound <= CERTAIN[0] * abs(value) + CERTAIN[1] * state.won:
-            found = f"The Frank-Wolfe gap is at most {bound:.1e}: differences at x, and the curvature of the model."
-            ending = Ending(True, found)
-        elif state.regime == "done":
-            coarse = task.resolution > 0 and trust_region.ended(task, state)
-            found = (
-                f"Steps are as short as the resolution {task.resolution:g} allows"
-                if coarse
-                else "Neither the model nor the bundle finds a decrease"
-            )
-            ending = Ending(False, f"{found}; the gap may be {bound:.1e}.")
+    def _certify(
+        self, task: Task, frame: Frame, state: State, rng: np.random.Generator
+    ) -> Generator[Query, Answer, tuple[State, Info]]:
+        """A bound of the gap at x. Without a small one the search goes on from wider points, while the budget pays for them."""
+        held = state
+        state, bound = yield from certify(task, frame, state, rng)
+        held = replace(state, best=held.best, lowest=held.lowest)
         numbers = {"radius": state.delta, "points": float(len(state.chosen))}
-        return replace(state, regime="model"), Info(gap=gap, bound=bound, ending=ending, numbers=numbers)
+        info = Info(gap=bound.gap, gap_error=bound.error / CONFIDENCE, bound=bound.total, numbers=numbers)
+        if bound.total <= (bound.tolerance if task.gap_tol is None else task.gap_tol):
+            sentence = (
+                f"The Frank-Wolfe gap at x is at most {bound.total:.2g} (99 % confidence, from two-sided slopes); "
+                f"values with noise {bound.noise:.1g} show none below {bound.tolerance:.2g}."
+            )
+            return held, replace(info, ending=Ending(True, sentence))
+        if held.value - state.value > 4 * bound.noise:
+            state = replace(state, x=frame.member(state.z), regime="model", quiet=0)
+            state = trust_region.fit(replace(state, chosen=np.union1d(state.chosen, [state.best])))
+            return state, Info(numbers=numbers)
+        held = replace(held, bound=bound, regime="model" if state.regime == "certificate" else "done")
+        return held, replace(info, ending=self._stalled(task, frame, held))
+
+    @staticmethod
+    def _widen(task: Task, frame: Frame, state: State) -> Action:
+        """The model anew from wider points, at another radius each time."""
+        delta = max(state.size * RADII[state.restarts % len(RADII)], trust_region.STEP * task.resolution)
+        state = replace(
+            state,
+            regime="model",
+            bundle=None,
+            rates=(np.inf, np.inf),
+            stint=10**9,
+            restarts=state.restarts + 1,
+        )
+        return (yield from trust_region.restart(task, frame, state, delta))
+
+    @staticmethod
+    def _stalled(task: Task, frame: Frame, state: State) -> Ending | None:
+        """The end of the budget, or of what the resolution allows, at a point whose gap was measured and is not small enough."""
+        bound, coarse = state.bound, task.resolution > 0 and trust_region.ended(task, state)
+        dear = frame.rank + 1 if state.regime == "done" else 1
+        if bound is None or not (coarse or task.remaining < task.n * dear):
+            return None
+        found = (
+            f"Steps are as short as the resolution {task.resolution:g} allows"
+            if coarse
+            else "No further decrease was found"
+        )
+        return Ending(False, f"{found}. What limits: {bound.limit}.")

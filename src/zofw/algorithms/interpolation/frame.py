@@ -92,3 +92,22 @@ class Frame:
             return None
         centre, radius = inside
         return (centre - self.origin, radius) if self.task.diameter <= 2 * radius * (1 + 1e-12) else None
+
+    @cached_property
+    def inner_ball(self) -> tuple[Array, float]:
+        """Centre and radius of a ball in the set: the one it knows, or that of a simplex of its atoms."""
+        known = self.task.set.inball(len(self.origin))
+        if known is not None:
+            return self.inward(known[0]), float(known[1])
+        r = self.rank
+        first = self.lmo(np.eye(r)[0])
+        edges = np.zeros((r, 0))
+        for e in np.eye(r):
+            q = e - edges @ np.linalg.lstsq(edges, e, rcond=None)[0]
+            edge = max((self.lmo(q) - first, self.lmo(-q) - first), key=lambda a: abs(float(a @ q)))
+            edges = np.column_stack([edges, edge])
+        if np.linalg.matrix_rank(edges) < r:
+            return first, 0.0
+        slopes = np.linalg.inv(edges)  # of the barycentric coordinates
+        steepest = max(float(np.linalg.norm(slopes, axis=1).max()), float(np.linalg.norm(slopes.sum(0))))
+        return first + edges.mean(1) * r / (r + 1), 1 / ((r + 1) * steepest)

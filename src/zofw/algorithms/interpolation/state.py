@@ -16,6 +16,30 @@ SAME = 1e-6  # of ρ: points nearer than this are one
 
 
 @dataclass(frozen=True)
+class Bound:
+    """gap + error + kink bounds the Frank-Wolfe gap; below ``tolerance`` values do not show one."""
+
+    gap: float
+    error: float
+    kink: float
+    tolerance: float
+    noise: float
+
+    @property
+    def total(self) -> float:
+        return self.gap + self.error + self.kink
+
+    @property
+    def limit(self) -> str:
+        """What keeps the bound large."""
+        if self.kink > max(self.gap, self.error):
+            return f"a kink at x leaves the gap uncertain by {self.kink:.2g}"
+        if self.error > self.gap:
+            return f"the noise of the values, about {self.noise:.1g}, leaves the gap uncertain by {self.error:.2g}"
+        return f"slopes at x show a gap of {self.gap:.2g}, and no step that was tried brings a decrease"
+
+
+@dataclass(frozen=True)
 class State:
     """Every point and value so far, the points that the model goes through, the model, the radii."""
 
@@ -44,6 +68,8 @@ class State:
     rates: tuple[float, float] = (np.inf, np.inf)  # decrease per value of the last stint: model, bundle
     noise: float = np.nan  # of a value, once one was asked for twice
     informed: bool = False  # values were known before the run
+    bound: Bound | None = None  # of the gap at the best point, where it was measured and is not small enough
+    restarts: int = 0
 
     @property
     def z(self) -> Array:
@@ -68,10 +94,13 @@ def ask(task: Task, frame: Frame, state: State, Z: Array, purpose: Purpose = Pur
     query = Query(X, task.all, purpose=purpose)
     if query.cost > task.remaining:
         raise OutOfBudget
-    values = np.concatenate([state.values, (yield query).values[:, 0]])
-    best = int(np.argmin(values))
-    state = replace(state, points=np.vstack([state.points, frame.inward(X)]), values=values)
-    return replace(state, best=best, lowest=X[best - len(values)]) if values[best] < state.value else state
+    new = (yield query).values[:, 0]
+    low, paid = int(np.argmin(new)), len(state.values)
+    lower = new[low] < state.value
+    state = replace(
+        state, points=np.vstack([state.points, frame.inward(X)]), values=np.concatenate([state.values, new])
+    )
+    return replace(state, best=paid + low, lowest=X[low], bound=None) if lower else state
 
 
 def tame(f: Array) -> Array:

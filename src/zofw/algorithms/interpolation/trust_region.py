@@ -47,6 +47,15 @@ def design(task: Task, frame: Frame, state: State) -> Action:
     return fit(replace(state, chosen=np.concatenate([[0], near, np.arange(before, len(state.points))])))
 
 
+def restart(task: Task, frame: Frame, state: State, delta: float) -> Action:
+    """A new model around the best point, from points Δ away from it."""
+    first = len(state.points)
+    state = replace(state, delta=delta, rho=delta, H=0 * state.H, history=state.history[:0], quiet=0)
+    here = state.best
+    state = yield from ask(task, frame, state, first_points(frame, state.z, delta))
+    return fit(replace(state, chosen=np.concatenate([[here], np.arange(first, len(state.points))])))
+
+
 def _spacing(state: State) -> float:
     """How far from x the points lie that were known before, as many of them as there are dimensions."""
     distances = np.sort(np.linalg.norm(state.points[1:] - state.z, axis=1))
@@ -87,7 +96,7 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
         if far is not None:
             return (yield from _improve(task, frame, state, far))
         state = replace(_shrink(task, state), quiet=0 if visible else state.quiet + 1)
-        if state.quiet == 1:
+        if state.bound is None and (state.quiet == 1 or _small(task, frame, state)):
             return replace(state, regime="certificate")
     return replace(state, stint=0)
 
@@ -133,6 +142,13 @@ def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
     if len(state.chosen) > frame.rank + 1:
         return fit(replace(state, chosen=np.delete(state.chosen, i)))
     return _shrink(task, state)
+
+
+def _small(task: Task, frame: Frame, state: State) -> bool:
+    """Whether the gap of the model is well below the tolerance that was asked for."""
+    if task.gap_tol is None:
+        return False
+    return float(state.g @ (state.z - frame.lmo(state.g))) <= 0.5 * task.gap_tol
 
 
 def _farthest(state: State) -> int | None:
@@ -195,4 +211,4 @@ def kink(state: State) -> bool:
         return False
     third = n // 3
     (d1, h1), (d2, h2) = np.median(state.history[:third], axis=0), np.median(state.history[-third:], axis=0)
-    return bool(d2 <= d1 / 4 and h1 > 0 and np.log(h2 / h1) >= 0.65 * np.log(d1 / d2))
+    return bool(d2 <= d1 / 4 and min(h1, h2) > 0 and np.log(h2 / h1) >= 0.65 * np.log(d1 / d2))
