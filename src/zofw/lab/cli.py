@@ -26,7 +26,7 @@ from zofw.lab.extend import EXTENDING
 from zofw.lab.guard import guarded
 from zofw.lab.information import LOOKING, shelf
 from zofw.lab.numbers import number
-from zofw.lab.options import CodeFile, Json, Only, Out, Profile, Quiet, Spec, WorkersOption
+from zofw.lab.options import CodeFile, Json, Methods, Only, Out, Profile, Quiet, Spec, WorkersOption
 from zofw.lab.publish import publish, published, repeat, rewrite
 from zofw.lab.records import Plain, SpecError, plain
 from zofw.lab.report import make_report, write_report
@@ -237,6 +237,7 @@ def reproduce(
         ),
     ] = None,
     only: Only = None,
+    method: Methods = None,
     code: CodeFile = None,
     workers: WorkersOption = 2,
     quiet: Quiet = False,
@@ -251,7 +252,8 @@ def reproduce(
     for name in [part for given in names for part in (EXPERIMENTS if given == "all" else (given,))]:
         experiment = read(find_experiment(name), profile)
         folder = out / f"{name}-{profile}"
-        _carry_out(experiment, folder, workers, quiet, as_json, code=_code(code), only=only or [])
+        only, method = only or [], method or []
+        _carry_out(experiment, folder, workers, quiet, as_json, code=_code(code), only=only, labels=method)
         if publish_to is not None:
             publish(folder, publish_to / (name if profile == "full" else f"{name}-{profile}"))
 
@@ -335,12 +337,15 @@ def _carry_out(
     *,
     code: Code = Code(),
     only: Sequence[str] = (),
+    labels: Sequence[str] = (),
 ) -> None:
     """Run an experiment and end in tables, figures and a report; exit code 1 where a run went wrong."""
     for name, files in present(experiment)[1].items():
         errors(console(stderr=True), [f"{name} is left out: {', '.join(files)} is not on this machine."])
     with watching(console(), quiet=quiet or as_json) as watcher:
-        sentences = conduct(experiment, out, code=code, workers=workers, watcher=watcher, only=only)
+        sentences = conduct(
+            experiment, out, code=code, workers=workers, watcher=watcher, only=only, labels=labels
+        )
     errors(console(stderr=True), sentences)
     made = make_report(out)
     _show(read_summary(out), made, as_json)

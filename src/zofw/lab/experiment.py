@@ -19,7 +19,7 @@ from zofw.lab.methods import all_methods
 from zofw.lab.provenance import Environment, environment
 from zofw.lab.records import SpecError, record
 from zofw.lab.runner import Unit, UnitOutcome, Watcher, find_optimum, one_thread, run_all
-from zofw.lab.spec import Case, Experiment, fingerprint, read
+from zofw.lab.spec import Case, Experiment, Method, fingerprint, read
 from zofw.lab.store import Folder, StoreError, read_json, read_trace, write_json
 
 __all__ = [
@@ -110,16 +110,17 @@ def conduct(
     workers: int = 2,
     watcher: Watcher = Watcher(),
     only: Sequence[str] = (),
+    labels: Sequence[str] = (),
 ) -> list[str]:
-    """Do what is not done yet, of the named cases or of all; returns a sentence for everything that went wrong."""
+    """Do what is not done yet, of the named cases and methods or of all; returns a sentence for everything that went wrong."""
     cases, absent = present(experiment, only)
-    chosen = all_methods(experiment.methods, experiment.others)
-    made_by = environment(*(method.name for method in chosen))
+    chosen = _chosen(experiment, labels)
+    made_by = environment(*(method.name for method in all_methods(experiment.methods, experiment.others)))
     write_json(out / "experiment.json", StoredExperiment(experiment, identity(experiment), made_by, absent))
     if experiment.kind == "images":
         source = source_of(experiment)
         folder = out.with_name("-".join(filter(None, (source.name, source.profile))))
-        return conduct(source, folder, code=code, workers=workers, watcher=watcher, only=only)
+        return conduct(source, folder, code=code, workers=workers, watcher=watcher, only=only, labels=labels)
     if experiment.kind == "costs":
         write_json(out / "rows.json", cost_rows(experiment, watcher))
         return []
@@ -135,7 +136,7 @@ def conduct(
                 for case in cases
             ]
         sentences += [value for value in found if isinstance(value, str)]
-    rates, more = tune(experiment, out, code=code, workers=workers, watcher=watcher, only=only)
+    rates, more = tune(experiment, out, code=code, workers=workers, watcher=watcher, only=only, labels=labels)
     sentences += more
     units = [
         Unit(
@@ -145,10 +146,23 @@ def conduct(
         for case in cases
         for seed in experiment.seeds
         for method in chosen
+        if seed in experiment.seeds_of(method.label)
     ]  # fmt: skip
     watcher.stage("reported runs", len(units))
     outcomes = run_all(units, workers=workers, watcher=watcher)
     return sentences + [outcome.error for outcome in outcomes if outcome.error]
+
+
+def _chosen(experiment: Experiment, labels: Sequence[str]) -> tuple[Method, ...]:
+    """The methods with those labels, or all."""
+    methods = all_methods(experiment.methods, experiment.others)
+    known = [method.label for method in methods]
+    for label in labels:
+        if label not in known:
+            raise SpecError(
+                f"{experiment.name} with this profile has no method {label!r}; it has {', '.join(known)}."
+            )
+    return tuple(method for method in methods if not labels or method.label in labels)
 
 
 @dataclass(frozen=True)
@@ -169,6 +183,7 @@ def tune(
     workers: int = 2,
     watcher: Watcher = Watcher(),
     only: Sequence[str] = (),
+    labels: Sequence[str] = (),
 ) -> tuple[dict[tuple[str, str], float], list[str]]:
     """The learning rate of every (case, method label), by one rule for all.
 
@@ -181,7 +196,7 @@ def tune(
     if not tuning.seeds:
         return {}, []
     cases, _ = present(experiment, only)
-    methods = [m for m in all_methods(experiment.methods, experiment.others) if m.name != "auto"]
+    methods = [m for m in _chosen(experiment, labels) if m.name != "auto"]
     shares = {m.label: tuning.shares.get(m.label, tuning.share) for m in methods}
     grids = {(case.name, m.label): sorted(m.grid or tuning.grid) for case, m in product(cases, methods)}
     scores: dict[tuple[str, str], dict[float, float]] = {key: {} for key in grids}
@@ -220,7 +235,8 @@ def tune(
             for (name, label), found in scores.items()
             if name == case.name and found
         }
-        write_json(out / case.name / "tuning.json", {"methods": kept, "seeds": tuning.seeds})
+        found_before = tuned_rates(out, case.name)
+        write_json(out / case.name / "tuning.json", {"methods": found_before | kept, "seeds": tuning.seeds})
     return {key: best_rate(found) for key, found in scores.items() if found}, sentences
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["CodeFile", "Json", "Only", "Out", "Profile", "Quiet", "Spec", "WorkersOption"]
+__all__ = ["CodeFile", "Json", "Methods", "Only", "Out", "Profile", "Quiet", "Spec", "WorkersOption"]
 
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Directory for runs and report.", show_default=False)
@@ -28,6 +28,10 @@ CodeFile = Annotated[
         help="A Python file of your own whose problems and sets the specification may name. It is executed.",
     ),
 ]  # fmt: skip
+Methods = Annotated[
+    list[str] | None,
+    typer.Option("--method", help="The label of a method to do now; may be repeated.", show_default=False),
+]
 Only = Annotated[
     list[str] | None,
     typer.Option("--only", help="A case to do now; may be repeated.", show_default=False),

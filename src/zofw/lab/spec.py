@@ -49,6 +49,7 @@ OF_A_PROFILE = (
     "costs",
     "cases",
     "methods",
+    "fewer",
     "tune",
     "note",
 )
@@ -256,6 +257,8 @@ class Experiment:
         "gap", "objective" or "success-rate".
     seeds
         Of the reported runs.
+    fewer
+        Labels of methods that are run with the first so many of the seeds alone; pages show how many runs a row has.
     cases, methods, claims
         The tables ``[[case]]``, ``[[method]]`` and ``[[claim]]``, any number of each.
     tuning
@@ -282,6 +285,7 @@ class Experiment:
     kind: ExperimentKind = "curves"
     measure: Measure = "objective"
     seeds: tuple[int, ...] = (0,)
+    fewer: Mapping[str, int] = field(default_factory=dict)
     cases: tuple[Case, ...] = field(default=(), metadata={"key": "case"})
     methods: tuple[Method, ...] = field(default=(), metadata={"key": "method"})
     claims: tuple[Claim, ...] = field(default=(), metadata={"key": "claim"})
@@ -297,7 +301,15 @@ class Experiment:
     @property
     def fingerprint(self) -> str:
         """sha256 of everything that decides the numbers; words and claims may change without a new run."""
-        return fingerprint(dataclasses.replace(self, title="", about="", note="", claims=()))
+        content = plain(dataclasses.replace(self, title="", about="", note="", claims=()))
+        assert isinstance(content, dict)
+        if not self.fewer:
+            del content["fewer"]  # a key younger than some published fingerprints
+        return fingerprint(content)
+
+    def seeds_of(self, label: str) -> tuple[int, ...]:
+        """The seeds that a method is run with."""
+        return self.seeds[: self.fewer.get(label, len(self.seeds))]
 
     def __post_init__(self) -> None:
         _folder_name("name", self.name)
@@ -318,6 +330,10 @@ class Experiment:
                 raise ValueError(f"There are two entries with the {what} {twice[0]!r}; give each its own.")
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"seeds should be different whole numbers; got {list(self.seeds)}.")
+        if not all(1 <= count <= len(self.seeds) for count in self.fewer.values()):
+            raise ValueError(
+                f"fewer should be numbers from 1 to {len(self.seeds)}, as there are seeds; got {dict(self.fewer)}."
+            )
         if shared := set(self.seeds) & set(self.tuning.seeds):
             raise ValueError(
                 f"The seed {min(shared)} is both for tuning and reported. Tune with seeds of their own."

@@ -215,7 +215,10 @@ def _case(experiment: Experiment, case: Case, methods: Sequence[Method], out: Pa
     groups = {
         method.label: Runs(
             method,
-            tuple(Folder(out / case.name / method.label / f"seed-{seed}") for seed in experiment.seeds),
+            tuple(
+                Folder(out / case.name / method.label / f"seed-{seed}")
+                for seed in experiment.seeds_of(method.label)
+            ),
         )
         for method in methods
     }
