@@ -12,7 +12,7 @@ from zofw.lab.claims import Lines, judge, words
 from zofw.lab.complexity import attempt, family, queries_to, slope
 from zofw.lab.costs import cost_rows, exponent, measure_costs
 from zofw.lab.experiment import StoredExperiment, conduct, find_experiment, window_median
-from zofw.lab.provenance import environment
+from zofw.lab.provenance import code_of, environment
 from zofw.lab.spec import Claim, Method, SpecError, Tuning, parse, read
 from zofw.lab.store import Folder, StoreError, read_json, read_trace, write_json
 from zofw.lab.summary import compare, crossing, held, summarise, windows
@@ -45,6 +45,68 @@ def test_a_method_overtakes_where_it_is_ahead_for_good():
     )
     assert crossing("B", "A", grid, rival, mine).seeds == 1
     assert crossing("A", "B", grid, 0 * mine, rival).median == 0.0, "ahead from the start"
+
+
+def test_one_method_is_run_again_and_put_beside_what_is_published(tmp_path):
+    experiment, mine = replace(read(toy(tmp_path)), tuning=Tuning()), code(tmp_path)
+    out, again = tmp_path / "out", tmp_path / "again"
+    conduct(experiment, out, code=mine, workers=0)
+    whole = summarise(StoredExperiment.read(out), out)
+    conduct(experiment, again, code=mine, workers=0, labels=["spsa"])
+    assert not (again / "quadratic" / "averaged").exists()
+    alone = StoredExperiment.read(again)
+    assert [curve.label for curve in summarise(alone, again).cases[0].curves] == ["spsa"]
+    old = replace(whole.environment, code=dict.fromkeys(whole.environment.code, "old"), commits={})
+    merged = summarise(alone, again, replace(whole, environment=old))
+    untimed = [
+        [replace(curve, end=replace(curve.end, seconds=0.0)) for curve in s.cases[0].curves]
+        for s in (whole, merged)
+    ]
+    assert untimed[0] == untimed[1], "the same runs give the same curves"
+    assert merged.cases[0].crossings == whole.cases[0].crossings and merged.claims == whole.claims
+    assert merged.environment.code == {"zo-sfw": "old", "zo-fw": "old", "spsa": code_of("spsa")}
+    assert set(merged.environment.commits) == {"spsa"}, "of the others the commit is not known"
+
+    case = whole.cases[0]
+    lower = replace(
+        case,
+        curves=tuple(replace(c, each=tuple((0.0,) * len(case.queries) for _ in c.each)) for c in case.curves),
+    )
+    found = summarise(alone, again, replace(whole, cases=(lower,))).cases[0].crossings
+    (lost,) = (c for c in found if (c.method, c.rival) == ("averaged", "spsa"))
+    assert (lost.median, lost.seeds) == (0.0, 3), "crossings are of the new runs and the published ones"
+
+    with pytest.raises(StoreError, match="of another specification"):
+        summarise(alone, again, replace(whole, fingerprint="0" * 16))
+    bare = replace(case, curves=tuple(replace(curve, each=()) for curve in case.curves))
+    with pytest.raises(StoreError, match="values of every run"):
+        summarise(alone, again, replace(whole, cases=(bare,)))
+    with pytest.raises(SpecError, match="no method 'spas'; it has averaged"):
+        conduct(experiment, again, code=mine, workers=0, labels=["spas"])
+
+
+def test_a_value_below_the_published_reference_changes_every_gap(tmp_path):
+    experiment = replace(read(toy(tmp_path)), tuning=Tuning(), measure="gap")
+    out = tmp_path / "out"
+    conduct(experiment, out, code=code(tmp_path), workers=0)
+    whole = summarise(StoredExperiment.read(out), out)
+    (case,) = whole.cases
+    assert case.optimum is not None
+    higher = replace(case, optimum=replace(case.optimum, value=case.optimum.value + 0.1, certified=False))
+    with pytest.raises(StoreError, match="below the published f"):
+        summarise(StoredExperiment.read(out), out, replace(whole, cases=(higher,)))
+
+
+def test_a_method_may_have_fewer_seeds(tmp_path):
+    experiment = replace(read(toy(tmp_path)), tuning=Tuning(), fewer={"spsa": 1})
+    assert experiment.fingerprint != replace(experiment, fewer={}).fingerprint
+    conduct(experiment, tmp_path / "out", code=code(tmp_path), workers=0)
+    (case,) = summarise(StoredExperiment.read(tmp_path / "out"), tmp_path / "out").cases
+    assert {curve.label: curve.runs for curve in case.curves} == {
+        "averaged": 3, "all coordinates": 3, "spsa": 1,
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="from 1 to 3"):
+        replace(experiment, fewer={"spsa": 4})
 
 
 def test_a_summary_is_the_median_and_quartiles_of_the_traces(tmp_path):

@@ -248,14 +248,23 @@ def reproduce(
     [dim]Example:[/dim]  zofw reproduce fig1 --profile quick
 
     [dim]Example:[/dim]  zofw reproduce all --profile full --publish docs/reproduction
+
+    With --method and --publish the rows of the other methods stay as they are published.
     """
     for name in [part for given in names for part in (EXPERIMENTS if given == "all" else (given,))]:
         experiment = read(find_experiment(name), profile)
         folder = out / f"{name}-{profile}"
-        only, method = only or [], method or []
-        _carry_out(experiment, folder, workers, quiet, as_json, code=_code(code), only=only, labels=method)
+        target = None
         if publish_to is not None:
-            publish(folder, publish_to / (name if profile == "full" else f"{name}-{profile}"))
+            target = publish_to / (name if profile == "full" else f"{name}-{profile}")
+        there = method and target is not None and (target / "summary.json").is_file()
+        beside = read_summary(target) if target is not None and there else None
+        _carry_out(
+            experiment, folder, workers, quiet, as_json,
+            code=_code(code), only=only or [], labels=method or [], beside=beside,
+        )  # fmt: skip
+        if target is not None:
+            publish(folder, target)
 
 
 @app.command("published")
@@ -338,6 +347,7 @@ def _carry_out(
     code: Code = Code(),
     only: Sequence[str] = (),
     labels: Sequence[str] = (),
+    beside: Summary | None = None,
 ) -> None:
     """Run an experiment and end in tables, figures and a report; exit code 1 where a run went wrong."""
     for name, files in present(experiment)[1].items():
@@ -347,7 +357,7 @@ def _carry_out(
             experiment, out, code=code, workers=workers, watcher=watcher, only=only, labels=labels
         )
     errors(console(stderr=True), sentences)
-    made = make_report(out)
+    made = make_report(out, beside)
     _show(read_summary(out), made, as_json)
     _end(sentences, told=True)
 

@@ -43,6 +43,7 @@ class Environment:
     flags: int = 0
     commit: str = ""
     code: Mapping[str, str] = field(default_factory=dict)
+    commits: Mapping[str, str] = field(default_factory=dict)  # of the runs of each method
     repeated: str = (
         ""  # the commit with which the first iterations were found to be the same, after the code had changed
     )

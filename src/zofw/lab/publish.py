@@ -131,7 +131,7 @@ def _opens_alike(experiment: Experiment, name: str, curve: Curve, code: Code) ->
         diagnose=experiment.diagnose,
         progress=False,
         observers=[enough],
-        structure=False,
+        structure=method.structure,
     )
     found = np.column_stack([result.trace.queries, result.trace.objective])[: len(curve.opening)]
     return found.shape == np.shape(curve.opening) and np.allclose(
@@ -155,10 +155,15 @@ def page(summary: Summary, target: Path) -> str:
     lines += ["## Protocol", "", *(f"- {line}" for line in protocol(summary)), ""]
     packages = ", ".join(f"{name} {version}" for name, version in summary.environment.packages.items())
     repeated = summary.environment.repeated
-    code = ", ".join(f"{name} `{digest}`" for name, digest in summary.environment.code.items())
+    commits = summary.environment.commits
+    code = ", ".join(
+        f"{name} `{digest}`" + (f" at commit {commits[name]}" if name in commits else "")
+        for name, digest in summary.environment.code.items()
+    )
     lines += [
-        f"Specification `{summary.fingerprint}` (experiments/{summary.name}.toml, profile {summary.profile}); commit "
-        f"{summary.environment.commit or 'not known'}; code of the methods: {code or 'not known'}"
+        f"Specification `{summary.fingerprint}` (experiments/{summary.name}.toml, profile {summary.profile}); "
+        + ("" if commits else f"commit {summary.environment.commit or 'not known'}; ")
+        + f"code of the methods: {code or 'not known'}"
         + (f", their first iterations repeated with commit {repeated}. " if repeated else ". ")
         + f"Python {summary.environment.python}, {packages}. Made by "
         f"`zofw reproduce {summary.name} --profile {summary.profile} --publish docs/reproduction`.",

@@ -33,13 +33,16 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 TableRows = Sequence[Sequence[object]]
 
 
-def make_report(folder: Path) -> dict[str, Path]:
-    """Figures, tables and page for a directory of runs, or again from a summary.json alone."""
+def make_report(folder: Path, beside: Summary | None = None) -> dict[str, Path]:
+    """Figures, tables and page for a directory of runs, or again from a summary.json alone.
+
+    Methods that have no run here are shown as ``beside`` has them.
+    """
     if (folder / "experiment.json").is_file():
         stored = StoredExperiment.read(folder)
         experiment = stored.spec
         if experiment.kind == "curves":
-            summary = summarise(stored, folder)
+            summary = summarise(stored, folder, beside)
             if experiment.measure == "success-rate":
                 draw_adversarial(experiment, folder, folder)
         elif experiment.kind == "images":

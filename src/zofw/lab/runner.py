@@ -185,7 +185,7 @@ def execute(unit: Unit, tell: Callable[[UnitProgress], None] | None = None) -> U
             progress=False,
             checkpoint=folder.checkpoint,
             resume="auto",
-            structure=False,  # knowledge beyond values, which the papers' methods do not have
+            structure=unit.method.structure,
         )
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt

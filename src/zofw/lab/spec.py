@@ -136,7 +136,7 @@ class Method:
     constructor
         A classmethod that makes the settings, such as "paper".
     settings
-        Its keywords.
+        Its keywords. "auto" has one, ``structure = true``.
     grid
         Learning rates to begin with, in place of the experiment's.
     derived
@@ -154,10 +154,17 @@ class Method:
     derived: bool = False
     stated: Stated = Stated()
 
+    @property
+    def structure(self) -> bool:
+        """Whether the default method is told which coordinates a component depends on: knowledge beyond values."""
+        return self.name == "auto" and self.settings.get("structure", False) is True
+
     def __post_init__(self) -> None:
         if not self.label:
             object.__setattr__(self, "label", self.name)
         _folder_name("label", self.label)
+        if self.name == "auto" and set(self.settings) - {"structure"}:
+            raise ValueError(f"auto has no settings but structure; got {', '.join(self.settings)}.")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,7 @@ class Curve:
     window: tuple[float, ...] = ()
     window_low: tuple[float, ...] = ()
     window_high: tuple[float, ...] = ()
+    each: tuple[tuple[float, ...], ...] = ()  # the window medians of every run
     rate: Rate | None = None
     opening: tuple[tuple[float, ...], ...] = ()  # the first rows, queries and objective, of the first seed
 
@@ -184,11 +186,18 @@ def described(stored: StoredExperiment) -> Summary:
     )  # fmt: skip
 
 
-def summarise(stored: StoredExperiment, out: Path) -> Summary:
-    """The curves of an experiment's finished runs."""
+def summarise(stored: StoredExperiment, out: Path, beside: Summary | None = None) -> Summary:
+    """The curves of an experiment's finished runs and, of methods that have none here, those that ``beside`` has.
+
+    Raises
+    ------
+    StoreError
+        No run is finished; or ``beside`` is of another specification, or too old to be compared with run by run.
+    """
     experiment = stored.spec
     methods = all_methods(experiment.methods, experiment.others)
-    cases = [_case(experiment, case, methods, out) for case in present(experiment)[0]]
+    others = {} if beside is None else _comparable(beside, stored)
+    cases = [_case(experiment, case, methods, out, others.get(case.name)) for case in present(experiment)[0]]
     found = tuple(case for case in cases if case is not None)
     if not found:
         raise StoreError(f"{out} has no finished run yet. Continue it with: zofw resume {out}")
@@ -196,22 +205,51 @@ def summarise(stored: StoredExperiment, out: Path) -> Summary:
     claims = judge(experiment.claims, [case.lines() for case in found], lower_is_better=lower)
     folders = [Folder(path.parent) for path in sorted(out.glob("*/*/*/result.json"))]
     made_by = _made_by(stored.environment, [folder.environment for folder in folders])
+    if beside is not None:
+        made_by = _joined(beside.environment, made_by)
     return replace(described(stored), cases=found, claims=claims, environment=made_by)
+
+
+def _comparable(beside: Summary, stored: StoredExperiment) -> dict[str, CaseSummary]:
+    """The cases of a summary by name, where new runs can stand beside its own."""
+    if beside.fingerprint != stored.fingerprint:
+        raise StoreError(
+            f"What is published of {beside.name} is of another specification ({beside.fingerprint}, now {stored.fingerprint}), "
+            "so one method's runs cannot be put beside it. Run all its methods."
+        )
+    if not all(curve.each for case in beside.cases for curve in case.curves):
+        raise StoreError(
+            f"What is published of {beside.name} does not hold the values of every run, so that crossings could not be "
+            "computed again. Run all its methods."
+        )
+    return {case.name: case for case in beside.cases}
 
 
 def _made_by(environment: Environment, paths: Sequence[Path]) -> Environment:
     """The environment with the commits and the code that each of the runs names: several of them where they differ."""
     runs = [record(Environment, read_json(path), str(path)) for path in paths]
     code: dict[str, set[str]] = {}
+    commits: dict[str, set[str]] = {}
     for run in runs:
         for name, digest in run.code.items():
             code.setdefault(name, set()).add(digest)
-    joined = {name: " ".join(sorted(digests)) for name, digests in code.items()}
-    commits = sorted({run.commit or "not known" for run in runs})
-    return replace(environment, commit=" ".join(commits), code=joined)
+            commits.setdefault(name, set()).add(run.commit or "not known")
+    return replace(
+        environment,
+        code={name: " ".join(sorted(digests)) for name, digests in code.items()},
+        commits={name: " ".join(sorted(found)) for name, found in commits.items()},
+    )
 
 
-def _case(experiment: Experiment, case: Case, methods: Sequence[Method], out: Path) -> CaseSummary | None:
+def _joined(before: Environment, now: Environment) -> Environment:
+    """The present environment, with the code and the commits of methods that were run before."""
+    commits = {**before.commits, **now.commits}
+    return replace(now, code={**before.code, **now.code}, commits=commits, repeated=before.repeated)
+
+
+def _case(
+    experiment: Experiment, case: Case, methods: Sequence[Method], out: Path, beside: CaseSummary | None
+) -> CaseSummary | None:
     groups = {
         method.label: Runs(
             method,
@@ -223,7 +261,7 @@ def _case(experiment: Experiment, case: Case, methods: Sequence[Method], out: Pa
         for method in methods
     }
     reference = out / case.name / "reference.json"
-    return gather(case, groups, experiment.measure, reference, tuned_rates(out, case.name))
+    return gather(case, groups, experiment.measure, reference, tuned_rates(out, case.name), beside)
 
 
 @dataclass(frozen=True)
@@ -243,9 +281,14 @@ class _Run:
 
 
 def gather(
-    case: Case, groups: Mapping[str, Runs], measure: Measure, reference: Path, rates: Mapping[str, Rate]
+    case: Case,
+    groups: Mapping[str, Runs],
+    measure: Measure,
+    reference: Path,
+    rates: Mapping[str, Rate],
+    beside: CaseSummary | None = None,
 ) -> CaseSummary | None:
-    """One case: its curves on one grid; None where no run is finished."""
+    """One case: its curves on one grid, with those of ``beside`` for methods without a run; None where there is nothing."""
     column = "success-rate" if measure == "success-rate" else "objective"
     runs: dict[str, list[_Run]] = {}
     for label, group in groups.items():
@@ -255,14 +298,17 @@ def gather(
                 run = _Run(Ended.read(folder), trace["queries"], trace[column], trace["objective"])
                 runs.setdefault(label, []).append(run)
     if not runs:
-        return None
+        return beside
     flat = [run for found in runs.values() for run in found]
-    optimum = _optimum(reference, flat) if measure == "gap" else None
-    grid = _grid([run.queries for run in flat], case.budget)
-    tables = {
-        label: np.array([_measured(windows(run.queries, run.values, grid), optimum) for run in found])
+    optimum = _optimum(reference, flat, beside) if measure == "gap" else None
+    grid = _grid([run.queries for run in flat], case.budget) if beside is None else np.array(beside.queries)
+    curves = {curve.label: curve for curve in beside.curves} if beside else {}
+    curves |= {
+        label: _curve(groups[label].method, label, found, grid, optimum, rates.get(label))
         for label, found in runs.items()
     }
+    curves = {label: curves[label] for label in groups if label in curves}
+    sign = -1.0 if measure == "success-rate" else 1.0
     first = flat[0]
     return CaseSummary(
         case.name,
@@ -274,17 +320,10 @@ def gather(
         optimum,
         float(_measured(first.values[:1], optimum)[0]),
         tuple(grid),
+        tuple(curves.values()),
         tuple(
-            _curve(groups[label].method, label, found, grid, optimum, tables[label], rates.get(label))
-            for label, found in runs.items()
-        ),
-        tuple(
-            crossing(
-                label, rival, grid, tables[label], tables[rival], -1.0 if measure == "success-rate" else 1.0
-            )
-            for label in runs
-            for rival in runs
-            if label != rival
+            crossing(mine.label, rival.label, grid, np.array(mine.each), np.array(rival.each), sign)
+            for mine, rival in permutations(curves.values(), 2)
         ),
     )
 
@@ -327,9 +366,16 @@ def compare(folders: Sequence[Path]) -> Summary:
     )  # fmt: skip
 
 
-def _optimum(path: Path, runs: Sequence[_Run]) -> Optimum:
+def _optimum(path: Path, runs: Sequence[_Run], beside: CaseSummary | None) -> Optimum:
     """The reference value, or the best value of any run where that is lower and nothing is certified."""
     best = min(float(np.nanmin(run.values)) for run in runs)
+    if beside is not None and beside.optimum is not None:
+        if not beside.optimum.certified and best < beside.optimum.value - FLOOR:
+            raise StoreError(
+                f"{beside.name}: a run found {best:.10g}, below the published f* = {beside.optimum.value:.10g}, so that the "
+                "gaps of all methods change. Run all of them."
+            )
+        return beside.optimum
     if not path.is_file():
         return Optimum(best, "best value of any run; there is no reference", False)
     kept = replace(record(Optimum, read_json(path), str(path)), key={})
@@ -383,9 +429,9 @@ def _curve(
     runs: Sequence[_Run],
     grid: Array,
     optimum: Optimum | None,
-    table: Array,
     rate: Rate | None,
 ) -> Curve:
+    table = np.array([_measured(windows(run.queries, run.values, grid), optimum) for run in runs])
     last = np.array([_measured(held(run.queries, run.values, grid), optimum) for run in runs])
     low, median, high = (tuple(line) for line in np.quantile(last, [0.25, 0.5, 0.75], axis=0))
     window_low, window, window_high = (tuple(line) for line in np.quantile(table, [0.25, 0.5, 0.75], axis=0))
@@ -404,6 +450,7 @@ def _curve(
         window=window,
         window_low=window_low,
         window_high=window_high,
+        each=tuple(tuple(row) for row in table),
         rate=rate,
         opening=tuple(zip(runs[0].queries[:OPENING], runs[0].objective[:OPENING], strict=True)),
         end=End(
