@@ -13,6 +13,7 @@ from zofw.lab.complexity import attempt, family, queries_to, slope
 from zofw.lab.costs import cost_rows, exponent, measure_costs
 from zofw.lab.experiment import StoredExperiment, conduct, find_experiment, window_median
 from zofw.lab.provenance import code_of, environment
+from zofw.lab.report import marks, protocol, rate_of
 from zofw.lab.spec import Claim, Method, SpecError, Tuning, parse, read
 from zofw.lab.store import Folder, StoreError, read_json, read_trace, write_json
 from zofw.lab.summary import compare, crossing, held, summarise, windows
@@ -95,6 +96,21 @@ def test_a_value_below_the_published_reference_changes_every_gap(tmp_path):
     higher = replace(case, optimum=replace(case.optimum, value=case.optimum.value + 0.1, certified=False))
     with pytest.raises(StoreError, match="below the published f"):
         summarise(StoredExperiment.read(out), out, replace(whole, cases=(higher,)))
+
+
+def test_a_grid_of_one_rate_is_that_rate(tmp_path):
+    tuning = Tuning((11,), (0.5, 1.0), {"all coordinates": (0.25,)})
+    experiment = replace(read(toy(tmp_path)), tuning=tuning)
+    out = tmp_path / "out"
+    conduct(experiment, out, code=code(tmp_path), workers=0, labels=["averaged", "all coordinates"])
+    assert {path.name for path in (out / "quadratic" / "all coordinates").iterdir()} == {
+        "seed-1", "seed-2", "seed-3",
+    }, "no run was made to choose from one"  # fmt: skip
+    summary = summarise(StoredExperiment.read(out), out)
+    rates = {curve.label: rate_of(curve) for curve in summary.cases[0].curves}
+    assert rates["all coordinates"] == "0.25‡" and rates["averaged"].endswith("*")
+    assert "‡ given by the specification" in marks(summary)
+    assert "all coordinates {0.25}" in " ".join(protocol(summary))
 
 
 def test_a_method_may_have_fewer_seeds(tmp_path):

@@ -167,7 +167,7 @@ def _chosen(experiment: Experiment, labels: Sequence[str]) -> tuple[Method, ...]
 
 @dataclass(frozen=True)
 class Rate:
-    """A learning rate that was chosen: the scores of all that were tried, and on which share of the budget."""
+    """A learning rate: the scores of all that were tried, none where it was given, and on which share of the budget."""
 
     lr: float
     scores: dict[str, float]
@@ -189,8 +189,8 @@ def tune(
 
     The score of a rate is the median over the tuning seeds of the window median: the median of the objective over the
     last tenth of the queries. A method's own grid, where it has one, replaces the experiment's; with ``widen`` a grid
-    whose best rate is its first or last grows by its own ratio, until the best lies inside. What was tried is kept in
-    tuning.json of the case.
+    whose best rate is its first or last grows by its own ratio, until the best lies inside. A grid of one rate that is not
+    widened is that rate, without a run. What was tried is kept in tuning.json of the case.
     """
     tuning = experiment.tuning
     if not tuning.seeds:
@@ -198,8 +198,10 @@ def tune(
     cases, _ = present(experiment, only)
     methods = [m for m in _chosen(experiment, labels) if m.name != "auto"]
     shares = {m.label: tuning.shares.get(m.label, tuning.share) for m in methods}
-    grids = {(case.name, m.label): sorted(m.grid or tuning.grid) for case, m in product(cases, methods)}
-    scores: dict[tuple[str, str], dict[float, float]] = {key: {} for key in grids}
+    own = {m.label: sorted(tuning.grids.get(m.label) or m.grid or tuning.grid) for m in methods}
+    grids = {(case.name, m.label): own[m.label] for case, m in product(cases, methods)}
+    given = {key: grid[0] for key, grid in grids.items() if len(grid) == 1 and not tuning.widen}
+    scores: dict[tuple[str, str], dict[float, float]] = {key: {} for key in grids if key not in given}
     sentences: list[str] = []
     tried: set[str] = set()
     while True:
@@ -210,6 +212,7 @@ def tune(
                 method, lr, seed, experiment.measure, experiment.diagnose, experiment.max_time, code,
             )
             for case, method in product(cases, methods)
+            if (case.name, method.label) not in given
             for lr in grids[case.name, method.label]
             for seed in tuning.seeds
         ]  # fmt: skip
@@ -235,9 +238,10 @@ def tune(
             for (name, label), found in scores.items()
             if name == case.name and found
         }
+        kept |= {label: Rate(lr, {}, False) for (name, label), lr in given.items() if name == case.name}
         found_before = tuned_rates(out, case.name)
         write_json(out / case.name / "tuning.json", {"methods": found_before | kept, "seeds": tuning.seeds})
-    return {key: best_rate(found) for key, found in scores.items() if found}, sentences
+    return given | {key: best_rate(found) for key, found in scores.items() if found}, sentences
 
 
 def best_rate(scores: dict[float, float]) -> float:

@@ -129,10 +129,11 @@ def render(summary: Summary, images: Mapping[str, Path]) -> str:
 
 
 def rate_of(curve: Curve) -> str:
-    """A learning rate, with a mark at the edge of what was tried and another where it was tuned on less than the budget."""
-    if curve.rate is None:
+    """A learning rate with its marks: at the edge of what was tried, tuned on less than the budget, given and not tuned."""
+    rate = curve.rate
+    if rate is None:
         return "–"
-    return f"{curve.rate.lr:g}" + "*" * curve.rate.at_edge + "†" * (curve.rate.share < 1.0)
+    return f"{rate.lr:g}" + "*" * rate.at_edge + "†" * (rate.share < 1.0) + "‡" * (not rate.scores)
 
 
 def marks(summary: Summary) -> str:
@@ -142,6 +143,7 @@ def marks(summary: Summary) -> str:
     return " ".join(
         ["* at the edge of the rates that were tried."] * any(rate.at_edge for rate in rates)
         + [f"† tuned on {' or '.join(shares)} of the budget."] * bool(shares)
+        + ["‡ given by the specification, not tuned."] * any(not rate.scores for rate in rates)
     )
 
 

@@ -177,6 +177,8 @@ class Tuning:
         Seeds of its own, which are not reported; none switches tuning off.
     grid
         Rates to begin with.
+    grids
+        Labels of methods and their rates, in place of both grids: for a profile whose budget wants others.
     share
         Share of the budget on which rates are tuned; all of it by default.
     shares
@@ -187,6 +189,7 @@ class Tuning:
 
     seeds: tuple[int, ...] = ()
     grid: tuple[float, ...] = ()
+    grids: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     share: float = 1.0
     shares: Mapping[str, float] = field(default_factory=dict)
     widen: bool = False
@@ -194,7 +197,7 @@ class Tuning:
     def __post_init__(self) -> None:
         if self.seeds and not (
             self.grid
-            and all(lr > 0 for lr in self.grid)
+            and all(lr > 0 for rates in (self.grid, *self.grids.values()) for lr in rates)
             and all(0 < share <= 1 for share in (self.share, *self.shares.values()))
         ):
             raise ValueError("grid should be positive numbers and share in (0, 1].")
@@ -310,8 +313,11 @@ class Experiment:
         """sha256 of everything that decides the numbers; words and claims may change without a new run."""
         content = plain(dataclasses.replace(self, title="", about="", note="", claims=()))
         assert isinstance(content, dict)
-        if not self.fewer:
-            del content["fewer"]  # a key younger than some published fingerprints
+        tune = content["tune"]
+        assert isinstance(tune, dict)
+        for table, key in ((content, "fewer"), (tune, "grids")):
+            if not table[key]:
+                del table[key]  # younger than some published fingerprints
         return fingerprint(content)
 
     def seeds_of(self, label: str) -> tuple[int, ...]:

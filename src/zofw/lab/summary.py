@@ -182,7 +182,7 @@ def described(stored: StoredExperiment) -> Summary:
     return Summary(
         spec.name, spec.profile, spec.title or spec.name, spec.about.strip(), spec.kind, spec.measure,
         stored.fingerprint, spec.seeds, spec.tuning, stored.environment, spec.note,
-        {method.label: method.grid for method in spec.methods if method.grid}, stored.absent, costs=spec.costs,
+        {method.label: method.grid for method in spec.methods if method.grid} | dict(spec.tuning.grids), stored.absent, costs=spec.costs,
     )  # fmt: skip
 
 
