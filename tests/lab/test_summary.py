@@ -11,12 +11,13 @@ from lab_pieces import code, toy
 from zofw.lab.claims import Lines, judge, words
 from zofw.lab.complexity import attempt, family, queries_to, slope
 from zofw.lab.costs import cost_rows, exponent, measure_costs
+from zofw.lab.curves import crossing, held, windows
 from zofw.lab.experiment import StoredExperiment, conduct, find_experiment, window_median
 from zofw.lab.provenance import code_of, environment
 from zofw.lab.report import marks, protocol, rate_of
 from zofw.lab.spec import Claim, Method, SpecError, Tuning, parse, read
 from zofw.lab.store import Folder, StoreError, read_json, read_trace, write_json
-from zofw.lab.summary import compare, crossing, held, summarise, windows
+from zofw.lab.summary import compare, summarise
 from zofw.sets import L1Ball
 
 

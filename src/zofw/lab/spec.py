@@ -41,18 +41,8 @@ Measure = Literal["gap", "objective", "success-rate"]
 Test = Literal["best", "worst", "beats", "near", "far", "stalls", "reaches", "saves", "falls", "ahead"]
 
 OF_A_PROFILE = (
-    "seeds",
-    "diagnose",
-    "max_time",
-    "starts",
-    "others",
-    "costs",
-    "cases",
-    "methods",
-    "fewer",
-    "tune",
-    "note",
-)
+    "seeds", "fewer", "diagnose", "max_time", "starts", "others", "costs", "cases", "methods", "tune", "note",
+)  # fmt: skip
 
 
 def _folder_name(what: str, value: str) -> None:

@@ -17,7 +17,8 @@ import numpy as np
 from zofw.core import Array
 from zofw.lab.cases import Optimum
 from zofw.lab.claims import Band, Lines, Verdict, judge
-from zofw.lab.experiment import Rate, StoredExperiment, present, tuned_rates, window_median
+from zofw.lab.curves import Crossing, crossing, held, query_grid, windows
+from zofw.lab.experiment import Rate, StoredExperiment, present, tuned_rates
 from zofw.lab.methods import all_methods
 from zofw.lab.provenance import Environment, environment
 from zofw.lab.records import SpecError, record
@@ -35,9 +36,8 @@ from zofw.lab.spec import (
 )
 from zofw.lab.store import Folder, StoreError, read_json, read_trace
 
-__all__ = ["CaseSummary", "Crossing", "Curve", "End", "Summary", "compare", "read_summary", "summarise"]
+__all__ = ["CaseSummary", "Curve", "End", "Summary", "compare", "read_summary", "summarise"]
 
-PER_DECADE = 20
 OPENING = 6  # rows of a trace that are published, to be repeated with later code
 FLOOR = 1e-12  # smallest gap that is told from 0
 
@@ -81,23 +81,6 @@ class Curve:
     @property
     def lr(self) -> float | None:
         return None if self.rate is None else self.rate.lr
-
-
-@dataclass(frozen=True)
-class Crossing:
-    """From how many queries on a method is ahead of a rival for good, by window medians: quartiles over the seeds.
-
-    ``seeds`` of ``of`` pairs with the same seed end with the method ahead; where fewer than the quartile needs do, it is
-    None, and 0 where it is ahead from the first point on.
-    """
-
-    method: str
-    rival: str
-    low: float | None
-    median: float | None
-    high: float | None
-    seeds: int
-    of: int
 
 
 @dataclass(frozen=True)
@@ -301,7 +284,9 @@ def gather(
         return beside
     flat = [run for found in runs.values() for run in found]
     optimum = _optimum(reference, flat, beside) if measure == "gap" else None
-    grid = _grid([run.queries for run in flat], case.budget) if beside is None else np.array(beside.queries)
+    grid = (
+        query_grid([run.queries for run in flat], case.budget) if beside is None else np.array(beside.queries)
+    )
     curves = {curve.label: curve for curve in beside.curves} if beside else {}
     curves |= {
         label: _curve(groups[label].method, label, found, grid, optimum, rates.get(label))
@@ -387,36 +372,6 @@ def _optimum(path: Path, runs: Sequence[_Run], beside: CaseSummary | None) -> Op
 
 def _measured(values: Array, optimum: Optimum | None) -> Array:
     return values if optimum is None else np.maximum(values - optimum.value, FLOOR)
-
-
-def _grid(queries: Sequence[Array], budget: int) -> Array:
-    """Log-spaced numbers of queries, from below the first iteration of any run to the budget."""
-    first = min((float(q[1]) for q in queries if len(q) > 1), default=float(budget))
-    low = max(1.0, min(first / 2, budget / 10))
-    count = max(2, round(PER_DECADE * np.log10(budget / low)) + 1)
-    return np.asarray(np.round(np.geomspace(low, budget, count)))
-
-
-def held(queries: Array, values: Array, grid: Array) -> Array:
-    """The last value known at each point of the grid."""
-    return np.asarray(values[np.maximum(np.searchsorted(queries, grid, side="right") - 1, 0)])
-
-
-def windows(queries: Array, values: Array, grid: Array) -> Array:
-    """The window median at each point of the grid."""
-    return np.array([window_median(queries, values, at) for at in grid])
-
-
-def crossing(method: str, rival: str, grid: Array, mine: Array, theirs: Array, sign: float = 1.0) -> Crossing:
-    """Where one method overtakes another for good, seed by seed: rows are seeds, columns points of the grid."""
-    pairs = min(len(mine), len(theirs))
-    ahead = sign * mine[:pairs] < sign * theirs[:pairs]
-    behind = [np.flatnonzero(~row) for row in ahead]
-    last = [-1 if not len(places) else int(places[-1]) for places in behind]
-    at = [0.0 if k < 0 else float(grid[k + 1]) if k + 1 < len(grid) else np.inf for k in last]
-    quartiles = np.quantile(at, [0.25, 0.5, 0.75], method="higher")
-    low, median, high = (None if np.isinf(value) else float(value) for value in quartiles)
-    return Crossing(method, rival, low, median, high, int(np.isfinite(at).sum()), pairs)
 
 
 def _band(values: Sequence[float] | Array) -> Band:

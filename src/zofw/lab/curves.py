@@ -1,0 +1,62 @@
+"""Curves on one grid of queries: the last value known, the window median, and where one method overtakes another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from zofw.core import Array
+from zofw.lab.experiment import window_median
+
+__all__ = ["Crossing", "crossing", "held", "query_grid", "windows"]
+
+PER_DECADE = 20
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """From how many queries on a method is ahead of a rival for good, by window medians: quartiles over the seeds.
+
+    ``seeds`` of ``of`` pairs with the same seed end with the method ahead; where fewer than the quartile needs do, it is
+    None, and 0 where it is ahead from the first point on.
+    """
+
+    method: str
+    rival: str
+    low: float | None
+    median: float | None
+    high: float | None
+    seeds: int
+    of: int
+
+
+def query_grid(queries: Sequence[Array], budget: int) -> Array:
+    """Log-spaced numbers of queries, from below the first iteration of any run to the budget."""
+    first = min((float(q[1]) for q in queries if len(q) > 1), default=float(budget))
+    low = max(1.0, min(first / 2, budget / 10))
+    count = max(2, round(PER_DECADE * np.log10(budget / low)) + 1)
+    return np.asarray(np.round(np.geomspace(low, budget, count)))
+
+
+def held(queries: Array, values: Array, grid: Array) -> Array:
+    """The last value known at each point of the grid."""
+    return np.asarray(values[np.maximum(np.searchsorted(queries, grid, side="right") - 1, 0)])
+
+
+def windows(queries: Array, values: Array, grid: Array) -> Array:
+    """The window median at each point of the grid."""
+    return np.array([window_median(queries, values, at) for at in grid])
+
+
+def crossing(method: str, rival: str, grid: Array, mine: Array, theirs: Array, sign: float = 1.0) -> Crossing:
+    """Where one method overtakes another for good, seed by seed: rows are seeds, columns points of the grid."""
+    pairs = min(len(mine), len(theirs))
+    ahead = sign * mine[:pairs] < sign * theirs[:pairs]
+    behind = [np.flatnonzero(~row) for row in ahead]
+    last = [-1 if not len(places) else int(places[-1]) for places in behind]
+    at = [0.0 if k < 0 else float(grid[k + 1]) if k + 1 < len(grid) else np.inf for k in last]
+    quartiles = np.quantile(at, [0.25, 0.5, 0.75], method="higher")
+    low, median, high = (None if np.isinf(value) else float(value) for value in quartiles)
+    return Crossing(method, rival, low, median, high, int(np.isfinite(at).sum()), pairs)
