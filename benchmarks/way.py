@@ -17,7 +17,7 @@ import numpy as np
 
 import zofw
 from zofw.problems import Logistic, evaluate
-from zofw.run.answering.pipeline import Pipeline
+from zofw.run.answering.pipeline import Here, Pipeline
 from zofw.run.answering.policy import Retry
 from zofw.run.answering.signals import Signals
 from zofw.run.workers.workers import as_engine
@@ -69,14 +69,12 @@ def ahead(iterations: int) -> zofw.Session:
 
 def iteration() -> Way:
     """One iteration of zsfw-dvr on a linear model, as minimize runs it."""
-    way = Way()
-
-    def observer(session: zofw.Session) -> None:
-        sys.setprofile({4: way}.get(session.run.nit))
-
-    zofw.minimize(
-        problem(), zofw.L1Ball(1.0), method="zsfw-dvr", budget=10**6, rng=0, max_iter=6, observers=[observer], diagnose=0
-    )  # fmt: skip
+    f, session = problem(), ahead(4)
+    pipeline = Pipeline(f, Here(f), Retry(0), Signals())
+    with Way().watched() as way:
+        while session.run.nit == 4:  # from its query to that of the next
+            answer = pipeline.answer(session, query := session.ask())
+            session.tell(query, answer)
     return way
 
 

@@ -13,11 +13,6 @@ LARGEST = 1e100  # in modulus, of a value that methods work with
 STEEPEST = 1e150  # and of a slope: its square is a number still
 
 
-def within(values: Array, most: float) -> bool:
-    """Whether all values are numbers of at most ``most`` in modulus; the sum of their squares says so soonest."""
-    return bool(np.vdot(values, values) <= most * most or np.abs(values).max() <= most)
-
-
 def slopes(query: Query, answer: Answer) -> Array:
     """Directional derivatives along every direction at every anchor, (k, b).
 

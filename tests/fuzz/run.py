@@ -18,7 +18,7 @@ READERS = [
     "zofw.data.packing",
     "zofw.lab.spec",
     "zofw.lab.records",
-    "zofw.run.session.checks",
+    "zofw.run.session.told",
     "zofw.run.session.beginning",
     "zofw.run.files.documents",
     "zofw.run.files.journal",

@@ -161,7 +161,7 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
         "run.ledger[query.purpose.line] += query.cost",
         "run.ledger[query.purpose.line] += 1",
     ),
-    ("run/session/session.py", "elif query.cost <= run.remaining:", "elif query.cost < run.remaining:"),
+    ("run/session/session.py", "elif query.cost <= self.remaining:", "elif query.cost < self.remaining:"),
     ("atoms.py", "np.multiply(x, 1.0 - gamma, dtype=np.float64)", "np.multiply(x, 1.0, dtype=np.float64)"),
     (A + "frank_wolfe.py", "float(w[i] / (1.0 - w[i]))", "float(w[i])"),
 )

@@ -20,7 +20,7 @@ from zofw.core import Answer, Batch, Query
 from zofw.run.answering import pipeline
 from zofw.run.files import journal
 from zofw.run.files.documents import decode
-from zofw.run.session.checks import check_answer
+from zofw.run.session.told import check_answer
 
 quick = examples(60)
 

@@ -15,8 +15,8 @@ import pytest
 import zofw
 from conftest import quadratic_sum
 from zofw.problems import BlackBox
-from zofw.run.record.limits import Limits
-from zofw.run.session.checks import check_answer
+from zofw.run.record.run import Limits
+from zofw.run.session.told import check_answer
 
 FAST = zofw.Retry(3, backoff=0.0)
 BAD = {

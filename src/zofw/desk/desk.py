@@ -276,7 +276,7 @@ class Desk:
         order = np.argsort(numbers)
         numbers, values = numbers[order], values[order]
         for tile, sums in round.portions(numbers, values):
-            self.session.keep(tile, [sums.values])
+            self.session.note(EntryKind.PART, tile=tile, arrays=[sums.values])
         round.fill(numbers, values)
         self.session.in_hand = round.whole.paid
         self._finish(round, np.unique(numbers // round.size))
@@ -313,7 +313,8 @@ class Desk:
         for reason in dict.fromkeys(reply.failed.values()):
             logger.warning("Request %s: evaluations failed: %s", reply.id, reason)
         cost = len(failed) if reply.paid else 0
-        self.session.ask_again(np.append(round.code, failed), self.session.ledger[FAILED] + cost)
+        charged = self.session.ledger[FAILED] + cost
+        self.session.note(EntryKind.AGAIN, charged, arrays=[np.append(round.code, failed).astype(float)])
         round.ask_again(failed)
         self._charge(round, cost)
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 sp = lazy("scipy.sparse")
 
+KEPT = 1 << 14  # entries of a matrix that are drawn once and kept: 128 kB
+
 
 def new_key(rng: np.random.Generator) -> int:
     """A 64-bit key for one direction matrix."""
@@ -74,7 +76,11 @@ class IndependentColumns:
 
 @dataclass(frozen=True)
 class Implicit(Operator):
-    """The d×b matrix that ``law`` draws for ``key``; any block is made when it is needed and forgotten afterwards."""
+    """The d×b matrix that ``law`` draws for ``key``.
+
+    Blocks of a large one are made when they are needed and forgotten afterwards; normal entries that are few are kept, for an iteration
+    needs them three times and drawing takes longer than all else that is done with them.
+    """
 
     law: IndependentColumns
     dim: int
@@ -85,15 +91,25 @@ class Implicit(Operator):
     def _factors(self) -> Array | None:
         return self.law.factors(self)
 
-    def numbers(self, rows: int) -> Numbers:
-        """Who draws that many rows."""
-        return self.law.numbers(rows * self.count)
+    @cached_property
+    def _kept(self) -> Entries | None:
+        """The entries themselves, where they are few and the law's own kernels draw them one by one."""
+        law, entries = self.law, self.dim * self.count
+        own = type(law).numbers is IndependentColumns.numbers and law.kind == "normals" and not law.lazy
+        if entries > KEPT or not own:
+            return None
+        rows = np.arange(self.dim, dtype=np.int64)
+        kept = law.numbers(entries).block(self.key, rows, 0, self.count)
+        return Entries(lambda _, rows, left, right: kept[rows, left:right])
+
+    def numbers(self, entries: int) -> Numbers:
+        """Who draws the next ``entries`` entries."""
+        return self._kept or self.law.numbers(entries)
 
     def block(self, rows: Indices, left: int, right: int) -> Array:
         """U[rows, left:right]."""
-        return self._scaled(
-            self.law.numbers(len(rows) * (right - left)).block(self.key, rows, left, right), left, right
-        )
+        numbers = self.numbers(len(rows) * (right - left))
+        return self._scaled(numbers.block(self.key, rows, left, right), left, right)
 
     def columns(self, start: int, stop: int) -> Array:
         return self.block(np.arange(self.dim, dtype=np.int64), start, stop)
@@ -105,7 +121,7 @@ class Implicit(Operator):
         if c[0] == 0.0 and not c.any():
             return np.zeros(self.dim)
         scaled = self._scaled(c, 0, self.count)
-        return self.law.numbers(self.dim * self.count).combine(self.key, self.dim, scaled)
+        return self.numbers(self.dim * self.count).combine(self.key, self.dim, scaled)
 
     def combine_rows(self, index: Indices, c: Array) -> Array:
         """(U c)[index], from these rows alone."""
@@ -116,13 +132,15 @@ class Implicit(Operator):
     def project(self, g: Array) -> Array:
         if not g.any():
             return np.zeros(self.count)
-        return self._scaled(self.numbers(self.dim).project(self.key, g, self.count), 0, self.count)
+        return self._scaled(
+            self.numbers(self.dim * self.count).project(self.key, g, self.count), 0, self.count
+        )
 
     def product(self, Z: Matrix | Rows) -> Array:
         if isinstance(Z, np.ndarray):
             return dense_product(self, Z)
         rows = Z if isinstance(Z, Rows) else Rows.of(as_csr(Z))
-        numbers = self.numbers(min(rows.about, self.dim))
+        numbers = self.numbers(min(rows.about, self.dim) * self.count)
         return self._scaled(numbers.product(self.key, rows, self.count), 0, self.count)
 
     def _scaled(self, entries: Array, left: int, right: int) -> Array:

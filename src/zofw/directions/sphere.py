@@ -27,4 +27,6 @@ class Sphere(IndependentColumns):
         return float(count * (dim + count - 1))
 
     def factors(self, drawn: Implicit) -> Array:
-        return np.sqrt(drawn.dim / drawn.numbers(drawn.dim).squares(drawn.key, drawn.dim, drawn.count))
+        return np.sqrt(
+            drawn.dim / drawn.numbers(drawn.dim * drawn.count).squares(drawn.key, drawn.dim, drawn.count)
+        )

@@ -6,8 +6,7 @@ from zofw.run.files.documents import FileError, StorageError
 from zofw.run.files.lock import LockedError
 from zofw.run.files.run_files import RunFiles
 from zofw.run.minimize import drive, minimize, resume
-from zofw.run.record.limits import BudgetError
-from zofw.run.record.run import Run
+from zofw.run.record.run import BudgetError, Run
 from zofw.run.record.status import Status
 from zofw.run.record.trace import Trace
 from zofw.run.session.session import Session

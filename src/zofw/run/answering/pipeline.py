@@ -296,33 +296,26 @@ class Pipeline:
 
     def _work(self, answer: OpenAnswer, attempts: Attempts) -> None:
         """Have the tiles of a query evaluated, as far as policy, budget and signals allow."""
-        ends = attempts.session is not None  # a signal, but for diagnosis
-        attempts.interrupted = ends and self.signals.received is not None
+        signals, ends = self.signals, attempts.session is not None  # a signal ends it, but for diagnosis
+        attempts.interrupted = ends and signals.received is not None
         todo = deque(() if attempts.interrupted else answer.missing())
-        for outcome in self._outcomes(answer, todo):
-            if outcome is not None:
-                for part in outcome.parts:
-                    answer.fill(part)
-                attempts.note(answer, outcome)
-                if outcome.error is not None:
-                    wait = attempts.failed(outcome.left[0], answer.query, outcome.error)
-                    if wait is not None:
-                        self.signals.sleep(wait)
-                        todo.extendleft(reversed(outcome.left))
-            if ends and self.signals.received is not None:
-                attempts.interrupted = True
-            if attempts.over and not answer.complete:
-                todo.clear()
-                self.engine.cancel()
-
-    def _outcomes(self, answer: OpenAnswer, todo: Todo) -> Iterator[Outcome | None]:
-        """Of the engine; one that breaks after a signal, which may have ended its workers too, has ended."""
         try:
-            yield from self.engine.outcomes(answer, todo)
+            for outcome in self.engine.outcomes(answer, todo):
+                if outcome is not None:
+                    attempts.note(answer, outcome)
+                    if outcome.error is not None:
+                        wait = attempts.failed(outcome.left[0], answer.query, outcome.error)
+                        if wait is not None:
+                            signals.sleep(wait)
+                            todo.extendleft(reversed(outcome.left))
+                attempts.interrupted |= ends and signals.received is not None
+                if attempts.over and not answer.complete:
+                    todo.clear()
+                    self.engine.cancel()
         except ExecutorError:
-            if self.signals.received is None:
+            if signals.received is None:  # else the signal may have ended the workers too
                 raise
-            yield None
+            attempts.interrupted |= ends
 
 
 class Attempts:
@@ -349,8 +342,10 @@ class Attempts:
         return self.error is not None or self.interrupted or self.unaffordable
 
     def note(self, answer: OpenAnswer, outcome: Outcome) -> None:
-        """Write parts down, unless they complete the answer, which is written down at once."""
+        """Enter parts, and write them down, unless they complete the answer, which is written down at once."""
         session = self.session
+        for part in outcome.parts:
+            answer.fill(part)
         if session is None:
             return
         if outcome.recomputed:
@@ -358,7 +353,7 @@ class Attempts:
         session.in_hand = answer.paid
         if not answer.complete:
             for tile, sums in outcome.parts:
-                session.keep(tile, [sums.values] if sums.squares is None else [sums.values, sums.squares])
+                session.note(EntryKind.PART, tile=tile, arrays=sums)
 
     def failed(self, tile: Tile, query: Query, error: EvaluationError) -> float | None:
         """Seconds to wait before a tile is tried again; None where it is not."""
@@ -370,7 +365,7 @@ class Attempts:
         self.interrupted |= isinstance(error, Stopped)
         if self.over:
             return None
-        if self.session is not None and query.cost > self.session.run.remaining - self._lost:
+        if self.session is not None and query.cost > self.session.remaining - self._lost:
             self.unaffordable = True
             return None
         if attempt > self.policy.times:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from scipy.optimize import OptimizeResult
 from zofw.core import Array
 from zofw.extras import extra
 from zofw.run.files.documents import read_document, write_document
+from zofw.run.record.run import Known, Run
 from zofw.run.record.show import as_html, as_text
 from zofw.run.record.status import Status
 from zofw.run.record.trace import Trace
@@ -98,6 +100,36 @@ class Result(Record):
     ndiagnosis: int
     nrecomputed: int
 
+    @classmethod
+    def of(cls, run: Run, value: float, error: float, paid: int = 0) -> Result:
+        """A run as a result, with f at its last iterate; ``paid`` evaluations of the open query are in hand."""
+        gap = run.gap
+        last = Known(run.x, value, error, gap, None if gap is None else run.info.gap_error)
+        point = returned(run, last)
+        return cls(
+            x=point.x.copy(),
+            fun=point.value,
+            fun_error=point.error,
+            last=run.x.copy(),
+            success=run.status.success,
+            status=run.status,
+            message=run.message,
+            nit=run.nit,
+            nfev=run.nfev + paid,
+            nlmo=run.nlmo,
+            gap=point.gap,
+            gap_error=point.gap_error,
+            ledger=run.ledger | ({"open query": paid} if paid else {}),
+            trace=run.trace,
+            method=run.method.name,
+            settings=repr(run.method),
+            reasons=dict(run.reasons),
+            seed=run.entropy,
+            time=run.seconds,
+            ndiagnosis=run.diagnosed,
+            nrecomputed=run.recomputed,
+        )
+
     def __repr__(self) -> str:
         return as_text(self)
 
@@ -148,3 +180,21 @@ class Result(Record):
         ax.grid(alpha=0.3)
         ax.legend(frameon=False)
         return ax
+
+
+def returned(run: Run, last: Known) -> Known:
+    """The last iterate, unless a point is known to be lower; where its gap was found small, that one.
+
+    Of a sum whose last iterate was not evaluated whole, nothing is known to be lower; where a method has measured noise, the
+    least of many values is the luckiest, and no point is known to be lower either.
+    """
+    best = run.best
+    if run.info.numbers.get("noise", 0.0) > 0:
+        return last
+    if (
+        best is None
+        or run.status in (Status.CONVERGED, Status.ESTIMATED)
+        or (math.isnan(last.value) and run.n > 1)
+    ):
+        return last
+    return last if best.value >= last.value - 2.0 * last.error else best

@@ -2,22 +2,71 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 
 from zofw.core import Algorithm, Answer, Array, ConvexSet, Info, Purpose, State
-from zofw.run.record.limits import Limits
 from zofw.run.record.status import Status
-from zofw.run.record.trace import COLUMNS, Trace
+from zofw.run.record.trace import Trace
 
 FAILED = "failed"  # the line of the ledger for what was paid and brought no answer
-RESULT = Purpose.RESULT.value  # and the one for learning f at the point that is returned
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Queries, iterations, LMO calls and seconds that a run may take; None for no limit."""
+
+    budget: int | None = None
+    max_iter: int | None = None
+    max_lmo: int | None = None
+    max_time: float | None = None
+
+    def __post_init__(self) -> None:
+        whole = {name: _whole(name, vars(self)[name]) for name in ("budget", "max_iter", "max_lmo")}
+        vars(self).update(whole)
+        if self.max_time is not None:
+            if not (_is_number(self.max_time) and self.max_time > 0):
+                raise ValueError(f"max_time should be a positive number; got {self.max_time!r}.")
+            vars(self).update(max_time=float(self.max_time))
+
+    def granted(self, reserve: int) -> int | None:
+        """What iterations may spend in all, where so much of the budget is kept back."""
+        return None if self.budget is None else self.budget - reserve
+
+    def with_(self, **limits: float | None) -> Limits:
+        """Some of them replaced."""
+        if unknown := limits.keys() - vars(self).keys():
+            raise TypeError(
+                f"There is no limit {min(unknown)!r}; there are budget, max_iter, max_lmo and max_time."
+            )
+        return replace(self, **limits)  # type: ignore[arg-type]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def _whole(name: str, limit: float | None) -> int | None:
+    if limit is None:
+        return None
+    if not (_is_number(limit) and limit > 0 and float(limit).is_integer()):
+        raise ValueError(f"{name} should be a positive whole number; got {limit!r}.")
+    return int(limit)
+
+
+class BudgetError(ValueError):
+    """The budget cannot pay for one iteration; ``least`` is what it takes."""
+
+    def __init__(self, budget: int, least: int, reserve: int, method: str) -> None:
+        kept = f", and {reserve} are kept back to evaluate f at the end" if reserve else ""
+        super().__init__(
+            f"A budget of {budget} queries was given; one iteration of {method} takes {least - reserve}{kept}. Give at least "
+            f"{least}, or choose a smaller batch or fewer directions."
+        )
+        self.least = least
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +120,8 @@ class Run:
         on the trace that going on would not have.
     serial, seconds
         Entries of the journal that are included, and seconds of queries and computation.
+    nfev, granted
+        In no file: what the ledger adds up to, and what iterations may spend in all, which is the budget without the reserve.
     """
 
     set: ConvexSet | None  # None in a file, where it cannot be written
@@ -113,11 +164,8 @@ class Run:
     closing_row: bool = False
     serial: int = 0
     seconds: float = 0.0
-
-    @property
-    def nfev(self) -> int:
-        """Evaluations of single components that were paid for."""
-        return sum(self.ledger.values())
+    nfev: int = field(init=False, default=0)
+    granted: int | None = field(init=False, default=None)
 
     @property
     def x(self) -> Array:
@@ -125,17 +173,6 @@ class Run:
         x = np.asarray(self.state.x).view()
         x.setflags(write=False)
         return x
-
-    @property
-    def granted(self) -> int | None:
-        """What iterations may spend in all: the budget without the reserve."""
-        return None if self.limits.budget is None else self.limits.budget - self.reserve
-
-    @property
-    def remaining(self) -> float:
-        """Queries that may still be asked: by iterations, or, once these have ended, about x."""
-        budget = self.granted if self.closing is None else self.limits.budget
-        return math.inf if budget is None else budget - self.nfev
 
     @property
     def gap(self) -> float | None:
@@ -204,82 +241,3 @@ class RunView:
     def trace(self) -> Trace:
         """What the run looked like along the way."""
         return self.run.trace
-
-
-class Unsound(TypeError):
-    """Something that a file says of a run and that no run could have written."""
-
-
-def check_run(run: Run, example: State) -> None:
-    """Whether what a file says could have been written by a run, whose state would look like the example."""
-    for name, kind in KINDS.items():
-        value: object = vars(run)[name]
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
-            raise Unsound(f"its {name} is {value!r:.60}")
-        if isinstance(value, int) and value < 0:
-            raise Unsound(f"its {name} is {value!r:.60}")
-    if not (isinstance(run.seconds, float) and 0 <= run.seconds < math.inf):
-        raise Unsound(f"its seconds are {run.seconds!r:.60}")
-    if not (_numbers(run.x) and run.x.shape == (run.dim,)):
-        raise Unsound(f"its iterate is not a vector of the stated dimension {run.dim!r}")
-    lines = {purpose.value for purpose in Purpose} | {FAILED}
-    if run.ledger.keys() != lines or not all(type(paid) is int and paid >= 0 for paid in run.ledger.values()):
-        raise Unsound(f"its ledger is {run.ledger!r:.60}")
-    if not _is_trace(run.trace):
-        raise Unsound("its trace is not a trace")
-    for known in (run.best, run.here, *run.seen):
-        if known is not None and not (isinstance(known, Known) and _numbers(known.x)):
-            raise Unsound("it has points that are not finite numbers")
-    for iteration in (run.open, run.learning):
-        counts = (iteration.spent, iteration.paid)
-        sound = isinstance(iteration.answers, list) and all(type(c) is int and c >= 0 for c in counts)
-        if not sound or not all(isinstance(one, Answer) and _is_answer(one) for one in iteration.answers):
-            raise Unsound("it has answers that are not finite numbers")
-    if type(run.state) is not type(example):
-        raise Unsound(f"its state is a {type(run.state).__name__}")
-    for part in dataclasses.fields(example):  # type: ignore[arg-type]
-        if not _like(vars(example)[part.name], vars(run.state)[part.name]):
-            raise Unsound(f"its state has {part.name} = {vars(run.state)[part.name]!r:.60}")
-
-
-KINDS: dict[str, type | tuple[type, ...]] = {
-    "dim": int, "n": int, "limits": Limits, "inside": bool, "resolution": float, "structure": bool, "diagnose": int, "pays": bool, "reserve": int, "entropy": tuple,
-    "reasons": dict, "identity": str, "info": Info, "nit": int, "nlmo": int, "number": int, "status": Status,
-    "ledger": dict, "trace": Trace, "open": Iteration, "closing": (Status, type(None)), "learning": Iteration,
-    "seen": list, "diagnosed": int, "recomputed": int, "dearest": int, "redraws": int, "dropped": int,
-    "closing_row": bool, "serial": int, "gap_tol": (int, float, type(None)),
-}  # fmt: skip
-
-
-def _like(example: object, found: object) -> bool:
-    """A part of a method's state: numbers where it had numbers, nothing told of what it had not."""
-    if isinstance(example, np.ndarray):
-        return found is None or (
-            isinstance(found, np.ndarray) and _numbers(found) and found.ndim == example.ndim
-        )
-    if isinstance(example, Enum):
-        return type(found) is type(example)
-    if isinstance(example, (int, float)):
-        return isinstance(found, (int, float, np.number)) or found is None
-    return example is None or type(found) is type(example) or found is None
-
-
-def _is_trace(trace: Trace) -> bool:
-    rows, infos = trace.rows, trace.infos
-    return (
-        isinstance(rows, list)
-        and isinstance(infos, list)
-        and len(rows) == len(infos)
-        and all(isinstance(row, tuple) and len(row) == len(COLUMNS) for row in rows)
-        and all(isinstance(number, (int, float)) for row in rows for number in row)
-        and all(isinstance(info, dict) for info in infos)
-    )
-
-
-def _is_answer(answer: Answer) -> bool:
-    tables = [answer.values] + ([] if answer.variance is None else [answer.variance])
-    return all(_numbers(table) and table.ndim == 2 for table in tables)
-
-
-def _numbers(array: object) -> bool:
-    return isinstance(array, np.ndarray) and array.dtype.kind in "fiub" and bool(np.isfinite(array).all())

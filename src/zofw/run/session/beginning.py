@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import logging
+import math
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import UnionType
+from typing import TYPE_CHECKING, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -29,7 +32,9 @@ from zofw.core import (
     Indices,
     MethodLike,
     Pattern,
+    Purpose,
     Seed,
+    State,
     Task,
 )
 from zofw.core.task import no_gradient
@@ -37,10 +42,10 @@ from zofw.run.files.documents import FileError
 from zofw.run.files.journal import Entry, EntryKind
 from zofw.run.files.run_files import RunFiles, read_journal, read_run
 from zofw.run.given import starting_point
-from zofw.run.record.limits import Limits, check_sizes
-from zofw.run.record.run import Run, Unsound, check_run
-from zofw.run.session.iteration import entropy_of
-from zofw.run.session.known import ROWS_PER_DECADE, cost_of_value
+from zofw.run.record.run import FAILED, Limits, Run
+from zofw.run.record.trace import COLUMNS
+from zofw.run.session.diagnosis import ROWS_PER_DECADE
+from zofw.run.session.iteration import cost_of_value, entropy_of
 from zofw.sets import SetLike, as_set
 
 if TYPE_CHECKING:
@@ -114,8 +119,7 @@ def begin(asked: Asked, handed: Handed) -> tuple[Run, Task]:
     pays = not computed and asked.diagnose is None and not first_order
     dim, n = int(asked.dim), int(asked.n)
     reserve = cost_of_value(n, limits.budget) if pays and limits.budget is not None else 0
-    granted = None if limits.budget is None else limits.budget - reserve
-    task = make_task(asked, region, granted, handed, first_order)
+    task = make_task(asked, region, limits.granted(reserve), handed, first_order)
     algorithm, reasons = as_algorithm(asked.method, task)
     start, note = starting_point(region, dim, asked.x0)
     reasons = reasons if note is None else {**reasons, "x0": note}
@@ -127,6 +131,28 @@ def begin(asked: Asked, handed: Handed) -> tuple[Run, Task]:
         reserve, entropy_of(asked.rng), reasons, uuid.uuid4().hex, state,
     )  # fmt: skip
     return run, task
+
+
+def check_sizes(
+    *, n: object, dim: object, gap_tol: float | None, resolution: float = 0.0, diagnose: int = 0
+) -> None:
+    """Whole positive sizes, a tolerance that can be reached, and a number of rows that can be kept."""
+    for name, size in (("n", n), ("dim", dim)):
+        if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
+            raise ValueError(f"{name} should be a whole number of at least 1; got {size!r}.")
+    if gap_tol is not None and not gap_tol >= 0:
+        raise ValueError(f"gap_tol should be a number of at least 0; got {gap_tol!r}.")
+    if (
+        isinstance(resolution, bool)
+        or not isinstance(resolution, (int, float))
+        or not 0 <= resolution < math.inf
+    ):
+        raise ValueError(
+            "resolution should be a distance: how far apart two points must lie to be different for whoever evaluates, or 0 "
+            f"if any two points are different; got {resolution!r}."
+        )
+    if not diagnose >= 0:
+        raise ValueError(f"diagnose should be at least 0, which switches diagnosis off; got {diagnose!r}.")
 
 
 def make_task(
@@ -177,10 +203,10 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
         raise ValueError(f"{path} was saved with a set that is not in the file. Give it as set=….")
     try:
         region.check_dim(run.dim)
-        task = make_task(run, region, run.granted, handed, isinstance(run.method, FirstOrder))
-        check_run(run, run.method.init(task, np.array(run.state.x, dtype=float)))
-        if not region.contains(run.x):
-            raise Unsound(f"its iterate is no point of {region!r}")
+        task = make_task(
+            run, region, run.limits.granted(run.reserve), handed, isinstance(run.method, FirstOrder)
+        )
+        check_run(run, region, run.method.init(task, np.array(run.state.x, dtype=float)))
         session = cls.__new__(cls)
         session.take_up(run, task, handed)
         session.reopen()
@@ -197,6 +223,76 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
             f"{path} was saved with the method {run.method!r}; {handed.method!r} was handed over."
         )
     return session
+
+
+class Unsound(TypeError):
+    """Something that a file says of a run and that no run could have written."""
+
+
+def check_run(run: Run, region: ConvexSet, example: State) -> None:
+    """Whether what a file says could have been written by a run, whose state would look like the example."""
+    hints = get_type_hints(Run)
+    for part in dataclasses.fields(Run):
+        if part.init and part.name != "state" and not fits(vars(run)[part.name], hints[part.name]):
+            raise Unsound(f"its {part.name} is {vars(run)[part.name]!r:.60}")
+    if not 0 <= run.seconds < math.inf:
+        raise Unsound(f"its seconds are {run.seconds!r:.60}")
+    if run.ledger.keys() != {purpose.value for purpose in Purpose} | {FAILED}:
+        raise Unsound(f"its ledger is {run.ledger!r:.60}")
+    if any(answer.values.ndim != 2 for answer in (*run.open.answers, *run.learning.answers)):
+        raise Unsound("it has answers that are no tables")
+    rows, infos = run.trace.rows, run.trace.infos
+    if len(rows) != len(infos) or any(len(row) != len(COLUMNS) for row in rows):
+        raise Unsound("its trace is not a trace")
+    if type(run.state) is not type(example):
+        raise Unsound(f"its state is a {type(run.state).__name__}")
+    for name, value in vars(example).items():
+        if not _like(value, vars(run.state)[name]):
+            raise Unsound(f"its state has {name} = {vars(run.state)[name]!r:.60}")
+    if run.x.shape != (run.dim,):
+        raise Unsound(f"its iterate is not a vector of the stated dimension {run.dim!r}")
+    if not region.contains(run.x):
+        raise Unsound(f"its iterate is no point of {region!r}")
+
+
+def fits(value: object, hint: type) -> bool:
+    """Whether a value is of a declared type: whole numbers at least 0, arrays of finite numbers, dataclasses field by field."""
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind is UnionType:
+        return any(fits(value, one) for one in inner)
+    if kind is np.ndarray:
+        return _numbers(value)
+    if kind is int:
+        return type(value) is int and value >= 0
+    if kind is float:
+        return type(value) in (int, float)
+    if not isinstance(value, kind):
+        return False
+    if isinstance(value, Mapping):
+        return all(fits(key, inner[0]) and fits(item, inner[1]) for key, item in value.items())
+    if isinstance(value, (list, tuple)) and inner:
+        return all(fits(item, inner[0]) for item in value)
+    if dataclasses.is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return all(
+            fits(vars(value)[part.name], hints[part.name]) for part in dataclasses.fields(kind) if part.init
+        )
+    return True
+
+
+def _like(example: object, found: object) -> bool:
+    """A part of a method's state: numbers where it had numbers, nothing told of what it had not."""
+    if found is None or example is None:
+        return True
+    if isinstance(example, np.ndarray):
+        return isinstance(found, np.ndarray) and _numbers(found) and found.ndim == example.ndim
+    if isinstance(example, (int, float)) and not isinstance(example, Enum):
+        return isinstance(found, (int, float, np.number))
+    return type(found) is type(example)
+
+
+def _numbers(array: object) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype.kind in "fiub" and bool(np.isfinite(array).all())
 
 
 def tell_again(session: Session, entries: Sequence[Entry]) -> None:
@@ -228,10 +324,8 @@ def _do_again(session: Session, entry: Entry) -> None:
             session.fail(entry.a, entry.b)
         case EntryKind.DROPPED:
             session.drop(entry.b)
-        case EntryKind.PART:
-            session.keep(entry.tile, entry.arrays)
-        case EntryKind.AGAIN:
-            session.ask_again(entry.arrays[0].astype(np.int64), entry.a)
+        case EntryKind.PART | EntryKind.AGAIN:
+            session.note(entry.kind, entry.a, entry.b, entry.tile, entry.arrays)
     session.diagnosis.clock.at_least(entry.seconds)
 
 

@@ -1,26 +1,27 @@
-"""One iteration of a run: its random numbers; begun, brought back to where it was, rehearsed.
+"""One iteration of a run: its random numbers; begun, brought back to where it was, rehearsed; and the queries about f at the end.
 
 Everything random derives from a few integers and the number of the iteration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import math
+from collections.abc import Callable, Generator, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zofw.core import Answer, Info, OutOfBudget, Query, Seed, State, Task
-from zofw.run.record.limits import BudgetError
-from zofw.run.record.run import Iteration, Known, Run
+from zofw.core import Answer, Batch, Info, OutOfBudget, Purpose, Query, Seed, State, Task
+from zofw.run.record.run import BudgetError, Iteration, Known, Run
 from zofw.run.record.status import Status
-from zofw.run.session.known import learn, least_budget
 
 LAST = 0xFFFFFFFF  # the redraw whose random numbers draw a sample for f at the end
 NEAR_THE_END = 4  # rehearse an iteration when fewer than this many of the dearest so far can be paid
 REHEARSED_QUERIES = 10_000  # a rehearsal that asks more than this is stopped
+SHARE = 50  # learning f at the end takes at most this part of the budget
+GROUPS = 20  # of a sample, whose means tell the standard error
 
 StepEnd = tuple[State, Info] | Known
 StepGenerator = Generator[Query, Answer, tuple[State, Info]] | Generator[Query, Answer, Known]
@@ -128,9 +129,9 @@ class Iterations:
         """The coming iteration, if it can be paid: a step of the method or, where the run is closing, the queries about f at x."""
         run, task = self.run, self.task
         paid, granted = run.nfev, run.granted
-        near = granted is not None and (run.nit == 0 or granted - paid < NEAR_THE_END * run.dearest)
-        if near and run.closing is None:
-            self._afford(run.remaining)
+        left = math.inf if granted is None or run.closing is not None else granted - paid
+        if left < NEAR_THE_END * run.dearest or (run.nit == 0 and left < math.inf):
+            self._afford(left)
         task.lmos, task.paid, task.budget = 0, paid, granted
         iteration = run.open if run.closing is None else run.learning
         iteration.paid, iteration.budget = paid, granted
@@ -184,6 +185,39 @@ class Iterations:
             steps.close()
             task.lmos = lmos
         return cost
+
+
+def cost_of_value(n: int, budget: int) -> int:
+    """Queries that f at one point may take: n, or a sample of a fiftieth of the budget where that is less."""
+    most = max(2, budget // SHARE)
+    return n if n <= most else most
+
+
+def least_budget(n: int, iteration: int) -> int:
+    """The least budget that pays for an iteration beside f at one point."""
+    budget = iteration + 1
+    while budget - cost_of_value(n, budget) < iteration:
+        budget = iteration + cost_of_value(n, budget)
+    return budget
+
+
+def learn(run: Run, sample: Callable[[], np.random.Generator]) -> Generator[Query, Answer, Known]:
+    """f at x: the mean over all components or, where that is dear, over a sample whose groups tell its error."""
+    x = run.x.copy()
+    size = cost_of_value(run.n, run.limits.budget or run.nfev)
+    if size == run.n:
+        answer = yield Query(x, Batch(run.n), purpose=Purpose.RESULT)
+        return Known(x, float(answer.values[0, 0]))
+    drawn = sample().choice(run.n, size, replace=False)
+    groups = np.array_split(drawn, min(GROUPS, size))
+    means = []
+    for indices in groups:
+        answer = yield Query(x, Batch(run.n, indices), purpose=Purpose.RESULT)
+        means.append(float(answer.values[0, 0]))
+    weights = np.array([len(indices) for indices in groups]) / size
+    mean = float(weights @ means)
+    spread = float(weights @ (np.array(means) - mean) ** 2) / (len(groups) - 1)
+    return Known(x, mean, math.sqrt(spread * (1.0 - size / run.n)))
 
 
 def ending_status(info: Info, gap_tol: float | None, method: str) -> Status | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,17 +30,16 @@ from zofw.core import (
     Seed,
     Task,
     Tile,
-)
+)  # fmt: skip
 from zofw.run.files.journal import NOWHERE, Entry, EntryKind
 from zofw.run.files.run_files import RunFiles, write_alone
-from zofw.run.record.limits import Limits
-from zofw.run.record.run import FAILED, Iteration, Known, Run, RunView
+from zofw.run.record.run import FAILED, Iteration, Known, Limits, Run, RunView
 from zofw.run.record.status import Status
 from zofw.run.session.beginning import Asked, Handed, begin, resume
-from zofw.run.session.checks import AssumptionWatch, RadiusWatch, check_answer, too_near
+from zofw.run.session.diagnosis import Diagnosis
 from zofw.run.session.inside import keep_inside
-from zofw.run.session.iteration import Iterations, StepEnd, StepGenerator, ending_status
-from zofw.run.session.known import Diagnosis, at, cost_of_value, look_at, result_of, same
+from zofw.run.session.iteration import Iterations, StepEnd, StepGenerator, cost_of_value, ending_status
+from zofw.run.session.told import AssumptionWatch, RadiusWatch, check_answer, remembered, too_near
 from zofw.sets import SetLike
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("zofw")
 
-
 Observer = Callable[["Session"], None]
+Tables = Sequence[Array | None]
 
 
 class Session(RunView):
@@ -157,11 +157,23 @@ class Session(RunView):
         self._open: Query | None = None
         self._told: Query | None = None
         self._step: StepGenerator | None = None
+        run.nfev, run.granted = sum(run.ledger.values()), run.limits.granted(run.reserve)
 
     @property
     def seconds(self) -> float:
         """Time spent on queries and computation, diagnosis excepted."""
         return self.diagnosis.clock.read()
+
+    @property
+    def remaining(self) -> float:
+        """Queries that may still be asked: by iterations, or, once these have ended, about x."""
+        run = self.run
+        most = run.granted if run.closing is None else run.limits.budget
+        return math.inf if most is None else most - run.nfev
+
+    def _charge(self, line: str, cost: int) -> None:
+        self.run.ledger[line] += cost
+        self.run.nfev += cost
 
     # ------------------------------------------------------------------ asking and telling
 
@@ -183,29 +195,21 @@ class Session(RunView):
             )
         run, sound = self.run, check_answer(query, answer)
         self._watch(query, sound)
-        over_all = run.n == 1 or query.batch.indices is None
-        if over_all:
+        whole = run.n == 1 or (query.batch.indices is None and not query.paired)
+        if whole:
             self._assumptions(query, sound, run)
-        self._note(EntryKind.ANSWER, arrays=(sound.values, sound.variance))
+        self.note(EntryKind.ANSWER, arrays=(sound.values, sound.variance))
         self.parts, self.in_hand = [], 0
-        run.ledger[query.purpose.line] += query.cost
+        self._charge(query.purpose.line, query.cost)
         iteration = run.open if run.closing is None else run.learning
         iteration.spent += query.cost
         iteration.answers.append(sound)
         self.task.paid += query.cost
         run.number += 1
         self._open, self._told = None, query
-        if over_all:
-            look_at(run, query, sound.values, self._set)
+        if whole:
+            run.seen, run.here, run.best = remembered(run, query, sound.values, self._set)
         self._advance(sound)
-
-    def keep(self, tile: Tile, tables: Sequence[Array]) -> None:
-        """Write down a part of the open query's answer, so that it is not paid for twice."""
-        self._note(EntryKind.PART, tile=tile, arrays=tables)
-
-    def ask_again(self, numbers: Indices, charged: int) -> None:
-        """Write down that evaluations of the open query failed and are asked for again."""
-        self._note(EntryKind.AGAIN, charged, arrays=[numbers.astype(float)])
 
     def fail(self, cost: int, paid: int = 0) -> bool:
         """Charge ``cost`` evaluations that brought nothing; whether the budget still allows the open query.
@@ -214,13 +218,13 @@ class Session(RunView):
         ends as one that runs out of budget does.
         """
         run = self.run
-        allowed = self._open is None or self._open.cost <= run.remaining - cost
+        allowed = self._open is None or self._open.cost <= self.remaining - cost
         if cost or not allowed:
-            self._note(EntryKind.FAILED, cost, 0 if allowed else paid)
-        run.ledger[FAILED] += cost
+            self.note(EntryKind.FAILED, cost, 0 if allowed else paid)
+        self._charge(FAILED, cost)
         run.lost += cost
         if not allowed:
-            run.ledger[FAILED] += paid
+            self._charge(FAILED, paid)
             self._open, self.parts, self.in_hand = None, [], 0
             self._advance()
         return allowed
@@ -228,9 +232,9 @@ class Session(RunView):
     def drop(self, paid: int = 0) -> None:
         """Begin the open iteration again with new random numbers, charging what its open query has already had."""
         run = self.run
-        self._note(EntryKind.DROPPED, b=paid)
+        self.note(EntryKind.DROPPED, b=paid)
         self.parts, self.in_hand = [], 0
-        run.ledger[FAILED] += paid
+        self._charge(FAILED, paid)
         run.dropped += 1
         self._close()
         if run.closing is None:
@@ -256,10 +260,11 @@ class Session(RunView):
         run.limits = run.limits.with_(**limits)
         if run.pays and run.limits.budget is not None:
             run.reserve = cost_of_value(run.n, run.limits.budget)
+        run.granted = run.limits.granted(run.reserve)
         self.task.max_iter = run.limits.max_iter
         if self._step is None:
             self.reopen()
-        elif self._open is not None and self._open.cost > run.remaining:
+        elif self._open is not None and self._open.cost > self.remaining:
             self._open = None
             self._advance()
 
@@ -289,7 +294,7 @@ class Session(RunView):
                 continue
             if ended is not None:
                 self._finish(ended)
-            elif query.cost <= run.remaining:
+            elif query.cost <= self.remaining:
                 if run.resolution and (found := too_near(query, run)):
                     run.info = dataclasses.replace(run.info, ending=Ending(False, found))
                     self._end(Status.STALLED)
@@ -300,16 +305,16 @@ class Session(RunView):
     def _past_limits(self) -> bool:
         """Whether a limit other than the budget ends the run before another iteration."""
         run, limits = self.run, self.run.limits
-        if run.closing is not None:
-            return False
+        past: Status | None = None
         if limits.max_iter is not None and run.nit >= limits.max_iter:
-            self._end(Status.MAX_ITER)
+            past = Status.MAX_ITER
         elif limits.max_lmo is not None and run.nlmo >= limits.max_lmo:
-            self._end(Status.MAX_LMO)
+            past = Status.MAX_LMO
         elif limits.max_time is not None and self.seconds >= limits.max_time:
-            self._end(Status.MAX_TIME)
-        else:
+            past = Status.MAX_TIME
+        if past is None or run.closing is not None:
             return False
+        self._end(past)
         return True
 
     def _finish(self, ended: StepEnd) -> None:
@@ -323,16 +328,16 @@ class Session(RunView):
         state, info = ended
         how = ending_status(info, run.gap_tol, run.method.name)
         if not (how is not None and info.at_start):  # else x stays where the gap was found small
-            run.state = state
-            known = [one for one in (run.best, run.here, *run.seen) if one is not None]
-            run.here = at(state.x, known) if known else None
+            run.state, x = state, state.x
+            known = dict.fromkeys((run.best, run.here, *run.seen))
+            run.here = next((one for one in known if one is not None and (one.x == x).all()), None)
         run.info = info
         run.nit += 1
         run.nlmo += self.task.lmos
         run.dearest = max(run.dearest, run.open.spent)
         run.redraws = 0
         run.open, run.seen = Iteration(), []
-        if run.best is not None and info.gap is not None and same(run.best.x, run.state.x):
+        if run.best is not None and info.gap is not None and (run.best.x == run.state.x).all():
             run.best = dataclasses.replace(run.best, gap=run.gap, gap_error=info.gap_error)
         if self.diagnosis.rows and self.diagnosis.due():
             self.diagnosis.record()
@@ -392,7 +397,9 @@ class Session(RunView):
 
     def result(self) -> Result:
         """The run so far, as a :class:`~zofw.Result`: at the better of the last iterate and the best point paid for."""
-        return result_of(self.snapshot(), *self.diagnosis.last_value(), self.in_hand)
+        from zofw.run.record.result import Result  # brings scipy.optimize, which takes long to import
+
+        return Result.of(self.snapshot(), *self.diagnosis.last_value(), self.in_hand)
 
     # ------------------------------------------------------------------ saving and resuming
 
@@ -427,17 +434,12 @@ class Session(RunView):
         elif anew:
             files.turn_over(self.snapshot())
             for part in self.parts:
-                self._note(part.kind, part.a, part.b, part.tile, part.arrays)
+                self.note(part.kind, part.a, part.b, part.tile, part.arrays)
 
-    def _note(
-        self,
-        kind: EntryKind,
-        a: int = 0,
-        b: int = 0,
-        tile: Tile = NOWHERE,
-        arrays: Sequence[Array | None] = (),
+    def note(
+        self, kind: EntryKind, a: int = 0, b: int = 0, tile: Tile = NOWHERE, arrays: Tables = ()
     ) -> None:
-        """One entry of the journal about the open query."""
+        """Write down what has become of the open query, where there is a journal, so that nothing is paid for twice."""
         run = self.run
         if self.files is not None:
             tables = tuple(array for array in arrays if array is not None)

@@ -1,25 +1,28 @@
-"""What may be told to a session, and what it warns of."""
+"""What may be told to a session, what it warns of, and the points that it remembers."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from zofw.core import Answer, Array, Query
-from zofw.differences import LARGEST, STEEPEST, slopes, within
+from zofw.core import Answer, Array, ConvexSet, Query
+from zofw.differences import LARGEST, STEEPEST, slopes
 from zofw.directions import Explicit, UnitSteps
 from zofw.directions.coordinate import Coordinates
-from zofw.run.record.run import Run
-from zofw.run.session.known import asks_whole
+from zofw.run.record.run import Known, Run
 
 NOISE = 16.0  # differences below this many units in the last place of the values are not to be trusted
 ENOUGH = 20  # iterations before a run is judged by where it ends
 CLIMB = 0.25  # of the greatest rise: from a good start a sound method rises too, and comes down like 1/t
 FLAT = 0.5  # share of differences that are exactly zero
+FEW = 100  # values that Python sorts sooner than NumPy
 DIFFERENCES = 40  # that are looked at before that share is judged
+SEEN = 4  # points evaluated whole in an iteration that are remembered to its end
+LOOKED_AT = 4  # points of a sum's answer, the lowest first, that are tried for membership of the set; of one function all
 
 
 class AnswerRefused(ValueError):
@@ -89,7 +92,7 @@ class AssumptionWatch:
 
     def __call__(self, query: Query, answer: Answer, run: Run) -> None:
         values = answer.values
-        if query.count == 0 or not asks_whole(query, run.n):  # a point that is tried is no iterate
+        if query.count == 0:  # a point that is tried is no iterate
             return
         if self._seen < DIFFERENCES and not isinstance(
             query.asked, Explicit | UnitSteps | Coordinates | None
@@ -97,8 +100,8 @@ class AssumptionWatch:
             self._look_at_steps(query, values, run)
         if not self._fresh or query.purpose.line not in ("estimate", "refresh"):
             return
-        ordered = np.sort(values, axis=None)
-        level = 0.5 * float(ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2])
+        ordered = sorted(values.ravel().tolist()) if values.size < FEW else np.sort(values, axis=None)
+        level = 0.5 * float(ordered[(values.size - 1) // 2] + ordered[values.size // 2])
         spread = float(ordered[-1] - ordered[0])
         if self._first is None:
             self._first = level, spread
@@ -188,7 +191,7 @@ def _perfect(told: Array, query: Query, width: int, most: float) -> bool:
         and told.dtype == np.float64
         and told.shape == (len(query.anchors), width)
         and (query.count == 0 or query.radius >= 2.0 * LARGEST / STEEPEST)
-        and within(told, most)
+        and bool(np.vdot(told, told) <= most * most)
     )
 
 
@@ -223,3 +226,42 @@ def _numbers(told: ArrayLike) -> Array:
         raise AnswerRefused(
             f"The answer should be an Answer or an array of real numbers; got {type(told).__name__}: {error}"
         ) from error
+
+
+def remembered(
+    run: Run, query: Query, values: Array, region: ConvexSet
+) -> tuple[list[Known], Known | None, Known | None]:
+    """The last points at which all components were evaluated, x itself where it is one, and the lowest that is in the set."""
+    seen, here, x = run.seen, run.here, run.state.x
+    if query.stencil.has_base:
+        asked = [Known(*one) for one in zip(query.anchors, values[:, -1].tolist(), strict=True)]
+        seen = [*seen, *asked][-SEEN:]
+        here = next((one for one in reversed(asked) if (one.x == x).all()), here)
+    best = _lowest(query, values, region, run.best)
+    if best is not None and best is not run.best and run.nit and (best.x == x).all():
+        best = replace(best, gap=run.gap, gap_error=run.info.gap_error)
+    return seen, here, best
+
+
+def _lowest(query: Query, values: Array, region: ConvexSet, best: Known | None) -> Known | None:
+    """The lowest point of an answer that is in the set, if it is below the best so far; else that one."""
+    flat, most = values.ravel(), math.inf if best is None else best.value
+    first = int(flat.argmin())
+    if flat[first] >= most:
+        return best
+    found = _member(query, first, flat, region)
+    if found is None:
+        looked_at = flat.size if query.size == 1 else LOOKED_AT
+        for place in flat.argsort(kind="stable")[1:looked_at].tolist():
+            if flat[place] >= most:
+                break
+            found = _member(query, place, flat, region)
+            if found is not None:
+                break
+    return best if found is None else found
+
+
+def _member(query: Query, place: int, flat: Array, region: ConvexSet) -> Known | None:
+    """The point of one value of the answer, if it is in the set."""
+    x = query.point(*divmod(place, query.width))
+    return Known(x, float(flat[place])) if region.contains(x) else None
