@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from zofw.core import Array
 from zofw.lab.experiment import window_median
@@ -50,10 +51,13 @@ def windows(queries: Array, values: Array, grid: Array) -> Array:
     return np.array([window_median(queries, values, at) for at in grid])
 
 
-def crossing(method: str, rival: str, grid: Array, mine: Array, theirs: Array, sign: float = 1.0) -> Crossing:
+def crossing(
+    method: str, rival: str, grid: Array, mine: ArrayLike, theirs: ArrayLike, sign: float = 1.0
+) -> Crossing:
     """Where one method overtakes another for good, seed by seed: rows are seeds, columns points of the grid."""
-    pairs = min(len(mine), len(theirs))
-    ahead = sign * mine[:pairs] < sign * theirs[:pairs]
+    a, b = sign * np.asarray(mine), sign * np.asarray(theirs)
+    pairs = min(len(a), len(b))
+    ahead = a[:pairs] < b[:pairs]
     behind = [np.flatnonzero(~row) for row in ahead]
     last = [-1 if not len(places) else int(places[-1]) for places in behind]
     at = [0.0 if k < 0 else float(grid[k + 1]) if k + 1 < len(grid) else np.inf for k in last]

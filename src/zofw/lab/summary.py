@@ -175,7 +175,7 @@ def summarise(stored: StoredExperiment, out: Path, beside: Summary | None = None
     Raises
     ------
     StoreError
-        No run is finished; or ``beside`` is of another specification, or too old to be compared with run by run.
+        No run is finished; or ``beside`` is of another specification.
     """
     experiment = stored.spec
     methods = all_methods(experiment.methods, experiment.others)
@@ -199,11 +199,6 @@ def _comparable(beside: Summary, stored: StoredExperiment) -> dict[str, CaseSumm
         raise StoreError(
             f"What is published of {beside.name} is of another specification ({beside.fingerprint}, now {stored.fingerprint}), "
             "so one method's runs cannot be put beside it. Run all its methods."
-        )
-    if not all(curve.each for case in beside.cases for curve in case.curves):
-        raise StoreError(
-            f"What is published of {beside.name} does not hold the values of every run, so that crossings could not be "
-            "computed again. Run all its methods."
         )
     return {case.name: case for case in beside.cases}
 
@@ -293,7 +288,14 @@ def gather(
         for label, found in runs.items()
     }
     curves = {label: curves[label] for label in groups if label in curves}
+    known = {(c.method, c.rival): c for c in beside.crossings} if beside else {}
+    known = {pair: c for pair, c in known.items() if not runs.keys() & set(pair)}
     sign = -1.0 if measure == "success-rate" else 1.0
+    known |= {  # where one of the two was published without the values of every run, it is not known
+        (mine.label, rival.label): crossing(mine.label, rival.label, grid, mine.each, rival.each, sign)
+        for mine, rival in permutations(curves.values(), 2)
+        if mine.each and rival.each
+    }
     first = flat[0]
     return CaseSummary(
         case.name,
@@ -306,10 +308,7 @@ def gather(
         float(_measured(first.values[:1], optimum)[0]),
         tuple(grid),
         tuple(curves.values()),
-        tuple(
-            crossing(mine.label, rival.label, grid, np.array(mine.each), np.array(rival.each), sign)
-            for mine, rival in permutations(curves.values(), 2)
-        ),
+        tuple(known[pair] for pair in permutations(curves, 2) if pair in known),
     )
 
 
