@@ -9,8 +9,9 @@ import pytest
 
 import zofw
 from zofw.algorithms import ZOSFW, ZSFWDVR
+from zofw.algorithms.facts import evaluate as evaluate_formula
 from zofw.differences import slopes
-from zofw.extend import METHOD_LAWS, mathematics
+from zofw.extend import METHOD_LAWS, bookkeeping, check_method
 from zofw.extend.mathematics import MethodSubject
 from zofw.extend.play import smooth_sum
 from zofw.problems import evaluate
@@ -18,12 +19,9 @@ from zofw.sets.check import examine
 
 
 @pytest.mark.parametrize("name", zofw.methods())
-@pytest.mark.parametrize("law", METHOD_LAWS, ids=lambda law: law.__name__)
-def test_law(name, law):
-    finding = examine(law, MethodSubject(name))
-    if finding.ok is None:
-        pytest.skip(finding.why)
-    assert finding.ok, f"{name}: {finding.law}: {finding.why} See it again with: zofw check method {name}"
+def test_every_law_is_kept(name):
+    report = check_method(name)
+    assert report.ok, f"{report}\nSee it again with: zofw check method {name}"
 
 
 def through(step, query=lambda query: query, answer=lambda query, answer: answer):
@@ -58,14 +56,50 @@ class Wrong(ZSFWDVR):
         return through(super().step(task, state, rng), answer=answer)
 
 
-@pytest.mark.parametrize("which", ["both", "differences", "refreshes"])
-def test_a_flipped_correction_breaks_at_least_two_laws(which):
-    broken = {
-        law.__name__
-        for law in mathematics.LAWS
-        if examine(law, MethodSubject(Wrong(which=which))).ok is False
-    }
-    assert len(broken) >= 2, f"only {broken} noticed"
+@dataclass(frozen=True)
+class Faulty(ZOSFW):
+    """ZO-SFW whose differences are wrong by a factor, or of half the components, or asked for elsewhere than it thinks."""
+
+    factor: str = "1"  # a formula of d
+    half: bool = False
+    reach: float = 1.0
+
+    def step(self, task, state, rng):
+        def query(query):
+            indices = np.arange(task.n) if query.batch.indices is None else query.batch.indices
+            batch = zofw.Batch(task.n, indices % ((task.n + 1) // 2)) if self.half else query.batch
+            return replace(query, batch=batch, radius=self.reach * query.radius)
+
+        def answer(query, answer):
+            values, base = answer.values, answer.values[:, query.count :]
+            factor = evaluate_formula(self.factor, {"d": task.dim})
+            return replace(
+                answer, values=np.hstack([base + factor * (values[:, : query.count] - base), base])
+            )
+
+        return through(super().step(task, state, rng), query, answer)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(Wrong(which=which) for which in ("both", "differences", "refreshes")),
+        *(Faulty(directions=8, factor=factor) for factor in ("-1", "-3*d", "d", "1/d", "2")),
+        Faulty(directions=8, half=True),
+        Faulty(directions=8, reach=10.0),
+    ],
+    ids=repr,
+)
+def test_a_wrong_method_breaks_at_least_two_laws(wrong):
+    report = check_method(wrong)
+    broken = {finding.law for finding in report.failures} - {bookkeeping.is_documented.__doc__}
+    assert len(broken) >= 2, report
+
+
+def test_without_its_fault_it_breaks_none():
+    for sound in (Wrong(which="none"), Faulty(directions=8)):
+        (undocumented,) = check_method(sound).failures
+        assert undocumented.law == bookkeeping.is_documented.__doc__
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,7 @@ class SPSA:
         nonconvex="asymptotic only",
         answers=("noisy",),
         estimate=Estimate("(d - 1)/b", mean=None),
+        within=10_000,
         units={"step_size": -1},
         caution="Its default step is made for L = 1 and it asks one component along one direction: where single gradients are long "
         "against their mean, their noise keeps x from the minimiser until step_size is divided or batch_size raised.",

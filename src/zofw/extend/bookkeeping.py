@@ -145,6 +145,19 @@ def least_budget_is_enough(on: MethodSubject) -> Iterator[str]:
             yield f"the refusal of {least - 1} queries names {error.least} as the least, not {least}."
 
 
+def asks_at_its_radius(on: MethodSubject) -> Iterator[str]:
+    """every difference is asked for at the radius of its settings, where they have one"""
+    run = session(on)
+    radius = vars(run.run.method).get("radius")
+    if radius is None:
+        raise Skipped("its settings have no radius")
+    while (query := run.ask()) is not None:
+        stated = radius(run.nit) if callable(radius) else radius
+        if query.count and query.radius != stated:
+            yield f"iteration {run.nit} asks at the radius {query.radius:g}, and its settings say {stated:g}."
+        run.tell(query, evaluate(PROBLEM, query))
+
+
 def refuses_sets_it_cannot_use(on: MethodSubject) -> Iterator[str]:
     """on a set without projection it runs, or says that it projects"""
     hull = ConvexHull(np.random.default_rng(1).standard_normal((DIM + 3, DIM)))
@@ -210,6 +223,7 @@ LAWS = (
     is_pure,
     settings_are_a_value,
     least_budget_is_enough,
+    asks_at_its_radius,
     refuses_sets_it_cannot_use,
     is_documented,
     charges_what_it_states,

@@ -159,10 +159,11 @@ def logistic_sum() -> World:
 
 @cache
 def linear_sum() -> World:
-    """Five linear functions in eight dimensions on the ℓ1 ball, their mean's vertex ahead of the next by a third."""
-    rng = np.random.default_rng(3)
-    slopes = np.array([-1.0, 0.6, -0.5, 0.4, 0.3, -0.2, 0.1, 0.0]) + 0.2 * rng.standard_normal((5, 8))
-    return World(Linear(slopes - slopes.mean(axis=0) + np.r_[-1.0, np.linspace(0.6, 0, 7)]), L1Ball(1.0))
+    """Six linear functions in eight dimensions on the ℓ1 ball, of which any half leads to another vertex than all."""
+    gradient = np.r_[-1.0, np.linspace(0.6, 0.0, 7)]
+    first, even = np.array([1, 1, 1, -1, -1, -1]), np.array([1, -1, 1, -1, 1, -1])
+    slopes = gradient + 1.1 * (np.outer(first, np.eye(8)[7]) + np.outer(even, np.eye(8)[6]))
+    return World(Linear(slopes), L1Ball(1.0))
 
 
 @cache
