@@ -1,6 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
-SINGLE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1  # two processes test: threads of their own would only wait for each other
+# two processes test: threads of their own would only wait for each other; those that they start read bytecode, not source
+SINGLE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 TIMES ?= 20
 SECONDS_EACH ?= 120
 FAST := tests/algorithms tests/conformance/test_method_laws.py tests/directions tests/golden tests/mutants tests/run/test_session.py \

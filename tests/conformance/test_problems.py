@@ -37,18 +37,20 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", list(zofw.methods()))
-@pytest.mark.parametrize("case", list(CASES))
-def test_every_method_on_every_problem(case, name):
-    problem = CASES[case]()
-    region = zofw.NuclearBall(2.0, (3, 3)) if case == "matrix-completion" else zofw.L1Ball(2.0)
+def test_every_method_on_every_problem(name):
     first_order = getattr(zofw.methods()[name], "first_order", False)
-    if first_order and not hasattr(problem, "gradient"):
-        with pytest.raises(ValueError, match="gradient"):
-            zofw.minimize(problem, region, method=name, budget=8000, max_iter=12, rng=1)
-        return
-    if first_order and case == "attack":
-        pytest.skip("the gradient of an attack needs a torch module")
-    result = zofw.minimize(problem, region, method=name, budget=8000, max_iter=12, rng=1)
-    assert 1 <= result.nit <= 12 and result.nfev <= 8000 and sum(result.ledger.values()) == result.nfev
-    assert region.contains(result.x, 1e-8) and np.isfinite(result.fun)
-    assert result.fun == pytest.approx(problems.mean_value(problem, result.x), rel=1e-12, abs=1e-12)
+    for case, make in CASES.items():
+        problem = make()
+        region = zofw.NuclearBall(2.0, (3, 3)) if case == "matrix-completion" else zofw.L1Ball(2.0)
+        if first_order and case == "attack":
+            continue  # the gradient of an attack needs a torch module
+        if first_order and not hasattr(problem, "gradient"):
+            with pytest.raises(ValueError, match="gradient"):
+                zofw.minimize(problem, region, method=name, budget=8000, max_iter=12, rng=1)
+            continue
+        result = zofw.minimize(problem, region, method=name, budget=8000, max_iter=12, rng=1)
+        assert 1 <= result.nit <= 12 and result.nfev <= 8000, case
+        assert sum(result.ledger.values()) == result.nfev, case
+        assert region.contains(result.x, 1e-8) and np.isfinite(result.fun), case
+        mean = problems.mean_value(problem, result.x)
+        assert result.fun == pytest.approx(mean, rel=1e-12, abs=1e-12), case

@@ -10,9 +10,17 @@ from zofw import kernels
 from zofw.kernels import plain, threads, words
 from zofw.kernels.rows import Rows
 
-compiled = pytest.importorskip("zofw.kernels.compiled", reason="numba is not installed")
+pytest.importorskip("numba", reason="numba is not installed")
 
 KINDS = ("signs", "normals")
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """Compiled code, loaded where it is tested: no other worker waits for the compiler while tests are collected."""
+    return kernels.load()
+
+
 SIZES = [
     (1, 1),
     (1, 9),
@@ -54,7 +62,7 @@ def operations(source, key, dim, count, seed):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("dim", "count"), SIZES)
-def test_compiled_code_gives_the_bits_of_plain_code(kind, dim, count):
+def test_compiled_code_gives_the_bits_of_plain_code(compiled, kind, dim, count):
     key = 0x9E3779B97F4A7C15 ^ dim * count
     reference = operations(plain.SOURCES[kind], key, dim, count, 3)
     for name, found in operations(compiled.SOURCES[kind], key, dim, count, 3).items():
@@ -62,21 +70,20 @@ def test_compiled_code_gives_the_bits_of_plain_code(kind, dim, count):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("source", [plain, compiled])
-def test_products_are_those_of_the_dense_matrix(kind, source):
+def test_products_are_those_of_the_dense_matrix(compiled, kind):
     dim, count, key = 5000, 77, 12345
     U = plain.SOURCES[kind].block(key, np.arange(dim), 0, count)
     rng = np.random.default_rng(0)
     c, g, Z = rng.standard_normal(count), rng.standard_normal(dim), sparse(rng, 30, dim)
-    made = source.SOURCES[kind]
-    np.testing.assert_allclose(made.combine(key, dim, c), U @ c, rtol=0, atol=1e-11)
-    np.testing.assert_allclose(made.project(key, g, count), U.T @ g, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(made.product(key, Rows.of(Z), count), Z @ U, rtol=0, atol=1e-11)
-    np.testing.assert_allclose(made.squares(key, dim, count), (U**2).sum(axis=0), rtol=1e-13)
+    for made in (plain.SOURCES[kind], compiled.SOURCES[kind]):
+        np.testing.assert_allclose(made.combine(key, dim, c), U @ c, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(made.project(key, g, count), U.T @ g, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(made.product(key, Rows.of(Z), count), Z @ U, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(made.squares(key, dim, count), (U**2).sum(axis=0), rtol=1e-13)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_blocks_fit_together(kind):
+def test_blocks_fit_together(compiled, kind):
     dim, count, key = 100, 150, 7
     source = compiled.SOURCES[kind]
     whole = source.block(key, np.arange(dim), 0, count)
@@ -86,7 +93,7 @@ def test_blocks_fit_together(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_results_do_not_depend_on_the_threads(kind, monkeypatch):
+def test_results_do_not_depend_on_the_threads(compiled, kind, monkeypatch):
     monkeypatch.setattr(threads, "THREADS_REPAY", 0)
     results = []
     for count in ("1", "2", "5"):
@@ -98,7 +105,7 @@ def test_results_do_not_depend_on_the_threads(kind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sparse_matrices_with_long_indices_empty_rows_and_no_rows(kind):
+def test_sparse_matrices_with_long_indices_empty_rows_and_no_rows(compiled, kind):
     rng = np.random.default_rng(5)
     source, long = compiled.SOURCES[kind], sparse(rng, 40, 200, np.int64)
     short = sp.csr_array(
@@ -111,7 +118,7 @@ def test_sparse_matrices_with_long_indices_empty_rows_and_no_rows(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_read_only_arguments_are_welcome_and_left_alone(kind):
+def test_read_only_arguments_are_welcome_and_left_alone(compiled, kind):
     g = np.linspace(-1, 1, 500)
     before = g.copy()
     g.setflags(write=False)
@@ -121,7 +128,7 @@ def test_read_only_arguments_are_welcome_and_left_alone(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_entries_have_the_moments_of_their_law(kind):
+def test_entries_have_the_moments_of_their_law(compiled, kind):
     dim, count = 20_000, 64
     U = compiled.SOURCES[kind].block(2024, np.arange(dim), 0, count)
     n = dim * count
@@ -153,7 +160,7 @@ def test_columns_rows_and_keys_are_uncorrelated(kind, power):
     assert np.abs(shifted).max() < 5 / np.sqrt(dim)
 
 
-def test_normals_follow_the_normal_distribution():
+def test_normals_follow_the_normal_distribution(compiled):
     from scipy.stats import kstest
 
     drawn = compiled.SOURCES["normals"].block(31, np.arange(4000), 0, 101)
@@ -162,7 +169,7 @@ def test_normals_follow_the_normal_distribution():
     assert kstest(radius, "expon").pvalue > 1e-3
 
 
-def test_normals_are_those_of_box_and_muller():
+def test_normals_are_those_of_box_and_muller(compiled):
     rows = np.arange(50)
     drawn = words.words(17, rows, 0, 20)
     u = ((drawn >> np.uint64(33)).astype(float) + 0.5) * 2.0**-31
@@ -176,7 +183,7 @@ def test_normals_are_those_of_box_and_muller():
 
 def test_plain_code_serves_until_numba_repays_its_import(monkeypatch):
     monkeypatch.delenv("ZOFW_KERNELS", raising=False)
-    monkeypatch.delitem(kernels.sys.modules, "zofw.kernels.compiled")
+    monkeypatch.delitem(kernels.sys.modules, "zofw.kernels.compiled", raising=False)
     monkeypatch.setattr(kernels, "_drawn", 0)
     assert kernels.routines(kernels.PATIENCE) is plain
     assert kernels.wanted(1)
@@ -190,7 +197,7 @@ def test_plain_code_serves_until_numba_repays_its_import(monkeypatch):
 
 
 def test_without_numba_the_error_is_a_sentence(monkeypatch):
-    monkeypatch.delitem(kernels.sys.modules, "zofw.kernels.compiled")
+    monkeypatch.delitem(kernels.sys.modules, "zofw.kernels.compiled", raising=False)
     monkeypatch.setattr(kernels.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(kernels, "_drawn", 1 << 40)
     monkeypatch.setenv("ZOFW_KERNELS", "auto")

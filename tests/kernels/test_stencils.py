@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import product
+
 import mpmath
 import numpy as np
 import pytest
@@ -39,24 +42,22 @@ def mixed_steps(rng, s, b):
 @pytest.mark.parametrize(
     ("s", "b", "k"), [(1, 1, 1), (31, 1, 2), (33, 7, 1), (200, 20, 2), (70, 65, 3), (0, 3, 1)]
 )
-@pytest.mark.parametrize("two_sided", [False, True])
-@pytest.mark.parametrize("base", [False, True])
-def test_compiled_sums_have_the_bits_of_plain_ones(monkeypatch, name, s, b, k, two_sided, base):
+def test_compiled_sums_have_the_bits_of_plain_ones(monkeypatch, name, s, b, k):
     rng = np.random.default_rng(s + b)
     t, along = 4 * rng.standard_normal((k, s)), mixed_steps(rng, s, b)
-    plain, compiled = both(
-        monkeypatch,
-        lambda: kernels.routines(1).stencil_sums(name, t, along, StencilSteps(1e-3, 1 + two_sided, base)),
-    )
-    assert plain.shape == (k, b * (1 + two_sided) + base)
-    assert np.array_equal(plain, compiled)
     phi = LOSSES[name].phi
-    parts = (
-        [phi(t[:, :, None] + 1e-3 * along)]
-        + [phi(t[:, :, None] - 1e-3 * along)] * two_sided
-        + [phi(t)[:, :, None]] * base
-    )
-    np.testing.assert_allclose(plain, np.concatenate(parts, axis=2).sum(axis=1), rtol=1e-14, atol=1e-15)
+    for steps in (StencilSteps(1e-3, sides, base) for sides in (1, 2) for base in (False, True)):
+        plain, compiled = both(monkeypatch, partial(sums, name, t, along, steps))
+        assert plain.shape == (k, b * steps.sides + steps.base), steps
+        assert np.array_equal(plain, compiled), steps
+        parts = [phi(t[:, :, None] + sign * 1e-3 * along) for sign in (1, -1)[: steps.sides]]
+        parts += [phi(t)[:, :, None]] * steps.base
+        np.testing.assert_allclose(plain, np.concatenate(parts, axis=2).sum(axis=1), rtol=1e-14, atol=1e-15)
+
+
+def sums(*arguments):
+    """By whoever is chosen now."""
+    return kernels.routines(1).stencil_sums(*arguments)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -161,10 +162,7 @@ def test_the_sum_over_all_rows(monkeypatch, name, n):
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("kind", ["signs", "normals"])
 @pytest.mark.parametrize(("dim", "count"), [(30, 1), (30, 20), (30, 70), (3000, 33), (9000, 5)])
-@pytest.mark.parametrize(("two_sided", "base"), [(True, False), (False, True), (True, True)])
-def test_an_answer_in_one_call_has_the_bits_of_its_parts(
-    monkeypatch, name, kind, dim, count, two_sided, base
-):
+def test_an_answer_in_one_call_has_the_bits_of_its_parts(monkeypatch, name, kind, dim, count):
     monkeypatch.setenv("ZOFW_KERNELS", "numba")
     rng = np.random.default_rng(dim + count)
     A = sp.csr_array(sp.random_array((90, dim), density=0.1, rng=rng, format="csr"))
@@ -177,17 +175,16 @@ def test_an_answer_in_one_call_has_the_bits_of_its_parts(
         rng.integers(90, size=75),
     )
     U = Source(KINDS.index(kind), 12345, count)
-    for index, c, unit in ((None, None, 1.0), (picked, offsets, 2.0)):
+    law = f"few {kind}" if dim * count <= table.FEW else kind
+    kernel = table.KERNELS[law, "sparse", "differences"].kernel
+    for (index, c, unit), (sides, base) in product(
+        ((None, NO_OFFSETS, 1.0), (picked, offsets, 2.0)), ((2, False), (1, True), (2, True))
+    ):
         size = 90 if index is None else 75
         for first, last in ((0, size), (3, size - 8)):
-            rows, steps = Rows.of(A, index, first, last), StencilSteps(1e-3 / unit, 1 + two_sided, base)
-            shift = Shift(NO_OFFSETS if c is None else c, unit)
-            law = f"few {kind}" if dim * count <= table.FEW else kind
-            kernel = table.KERNELS[law, "sparse", "differences"].kernel
-            found, parts = (
-                by.answer(kernel, name, rows, shift, points, U, steps) for by in (kernels.load(), plain)
-            )
-            assert np.array_equal(found, parts)
+            rows, steps = Rows.of(A, index, first, last), StencilSteps(1e-3 / unit, sides, base)
+            asked = kernel, name, rows, Shift(c, unit), points, U, steps
+            assert np.array_equal(kernels.load().answer(*asked), plain.answer(*asked)), steps
 
 
 def test_an_answer_in_one_call_does_not_depend_on_the_threads(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+from itertools import product
 
 import numpy as np
 import pytest
@@ -95,21 +96,23 @@ def answer_by_hand(query):
 @pytest.mark.parametrize(
     "query", list(questions()), ids=lambda q: f"{q.stencil.value}-{len(q.batch)}-{q.variance}-{q.paired}"
 )
-@pytest.mark.parametrize(("components", "values"), [(8192, 1 << 22), (1, 2), (4, 12), (5, 60), (8192, 40)])
-@pytest.mark.parametrize("kind", [Counting, Pairs])
-def test_an_answer_is_the_definition_and_costs_what_it_says(query, components, values, kind, monkeypatch):
-    monkeypatch.setattr(ROOM, "TILE_COMPONENTS", components)
-    monkeypatch.setattr(ROOM, "TILE_VALUES", values)
-    problem = kind()
-    answer = evaluate(problem, query)
+def test_an_answer_is_the_definition_and_costs_what_it_says(query, monkeypatch):
     expected, variance = answer_by_hand(query)
-    assert answer.values.shape == (len(query.anchors), query.width)
-    np.testing.assert_allclose(answer.values, expected, rtol=1e-12)
-    assert problem.paid == query.cost
-    if query.variance:
-        np.testing.assert_allclose(answer.variance, variance, rtol=1e-8, atol=1e-12)
-    else:
-        assert answer.variance is None
+    for kind, (components, values) in product(
+        [Counting, Pairs], [(8192, 1 << 22), (1, 2), (4, 12), (5, 60), (8192, 40)]
+    ):
+        monkeypatch.setattr(ROOM, "TILE_COMPONENTS", components)
+        monkeypatch.setattr(ROOM, "TILE_VALUES", values)
+        case = f"{kind.__name__}, tiles of {components} components and {values} values"
+        problem = kind()
+        answer = evaluate(problem, query)
+        assert answer.values.shape == (len(query.anchors), query.width), case
+        np.testing.assert_allclose(answer.values, expected, rtol=1e-12, err_msg=case)
+        assert problem.paid == query.cost, case
+        if query.variance:
+            np.testing.assert_allclose(answer.variance, variance, rtol=1e-8, atol=1e-12, err_msg=case)
+        else:
+            assert answer.variance is None, case
 
 
 def test_every_point_and_component_is_paid_once(monkeypatch):

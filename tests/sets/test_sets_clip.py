@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from set_instances import IDS, INSTANCES, zs
+from set_instances import INSTANCES, zs
 
 from conftest import examples
 from zofw.sets.protocol import EPS
@@ -106,11 +106,11 @@ def test_a_product_clips_block_by_block() -> None:
     assert p.min() >= 0 and adds_up(p[:3], 1.0) and p[3:].tolist() == [1.0, 0.0]
 
 
-@pytest.mark.parametrize(("name", "region", "dim"), INSTANCES, ids=IDS)
-def test_points_that_are_none_are_refused(name: str, region: Any, dim: int) -> None:
-    if zs.can_clip(region):
-        with pytest.raises(ValueError, match="NaN or infinite"):
-            region.clip(np.full(dim, np.nan))
+def test_points_that_are_none_are_refused() -> None:
+    for _, region, dim in INSTANCES:
+        if zs.can_clip(region):
+            with pytest.raises(ValueError, match="NaN or infinite"):
+                region.clip(np.full(dim, np.nan))
 
 
 def test_many_coordinates() -> None:
