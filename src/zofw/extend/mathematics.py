@@ -27,6 +27,7 @@ from zofw.extend.play import (
     quadratics,
     uneven,
 )
+from zofw.schedules import as_schedule
 from zofw.sets import Box, L2Ball, as_set
 from zofw.sets.check import Skipped
 
@@ -130,12 +131,12 @@ def estimates_the_gradient_of_all(on: MethodSubject) -> Iterator[str]:
     """on linear functions its estimates settle around the gradient of them all: their mean over the second half of a run"""
     world = linear_sum()
     later, gradient = second_half(on, world), world.problem.gradient(world.x0)
-    eta: Any = 1.0  # a projected point is x − ηg
+    eta = as_schedule(1.0)  # a projected point is x − ηg
     if later[0][1].projected:
         if on.facts.estimate is None:
             raise Skipped("it projects, and states nothing of its estimate")
-        eta = vars(on.resolved(world, on.facts.within))["step_size"]
-    g = np.mean([g / (eta(t) if callable(eta) else eta) for t, _, g in later], axis=0)
+        eta = as_schedule(vars(on.resolved(world, on.facts.within))["step_size"])
+    g = np.mean([g / eta(t) for t, _, g in later], axis=0)
     error = float(np.linalg.norm(g - gradient) / np.linalg.norm(gradient))
     if not error <= MOST_ERROR:
         yield (
