@@ -15,27 +15,27 @@ from sphinx.util.docutils import SphinxDirective
 from zofw.lab.summary import read_summary
 
 NUMBER = re.compile(r"[-−+]?\d[\d.,]*e[-+]\d+|\d[\d.,]* – \d[\d.,e+-]*")
+PROSE = nodes.paragraph | nodes.strong | nodes.emphasis | nodes.term
 MARKS = {"holds": "✓ holds", "does not hold": "✗ does not hold"}
 
 
 class WholeNumbers(SphinxPostTransform):
-    """5.2e-03 in a table stays on one line: browsers break after the hyphen."""
+    """5.2e-03 stays on one line: browsers break after the hyphen."""
 
     default_priority = 900
 
     def run(self, **kwargs: Any) -> None:
-        for entry in self.document.findall(nodes.entry):
-            for text in list(entry.findall(nodes.Text)):
-                if isinstance(text.parent, nodes.literal | nodes.math) or not NUMBER.search(text):
-                    continue
-                parts: list[nodes.Node] = []
-                at = 0
-                for found in NUMBER.finditer(text):
-                    parts += [nodes.Text(text[at : found.start()])] if found.start() > at else []
-                    parts.append(nodes.inline("", found[0], classes=["number"]))
-                    at = found.end()
-                parts += [nodes.Text(text[at:])] if at < len(text) else []
-                text.parent.replace(text, parts)
+        for text in list(self.document.findall(nodes.Text)):
+            if not isinstance(text.parent, PROSE) or not NUMBER.search(text):
+                continue
+            parts: list[nodes.Node] = []
+            at = 0
+            for found in NUMBER.finditer(text):
+                parts += [nodes.Text(text[at : found.start()])] if found.start() > at else []
+                parts.append(nodes.inline("", found[0], classes=["number"]))
+                at = found.end()
+            parts += [nodes.Text(text[at:])] if at < len(text) else []
+            text.parent.replace(text, parts)
 
 
 class VerdictTable(SphinxDirective):
