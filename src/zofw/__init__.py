@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("zofw.run.record.result").Result
     if name == "scipy_method":
         return importlib.import_module("zofw.adapters.scipy").scipy_method
-    raise AttributeError(f"module 'zofw' has no attribute {name!r}")
+    raise AttributeError(f"module 'zofw' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 __all__ = [

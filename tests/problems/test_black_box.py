@@ -129,8 +129,8 @@ def test_no_function_changes_what_others_read(stencil, vectorized):
         ((component, 2.5, N), ValueError, "dim to be a whole number"),
         ((component, True, N), ValueError, "dim to be a whole number"),
         ((component, DIM, 0), ValueError, "n to be a whole number of at least 1; got 0"),
-        ((component, DIM, N, False, 5), ValueError, "at_once=5: .* goes with vectorized=True"),
-        ((whole, DIM, N, True, 0), ValueError, "at_once=0: it is a whole number of at least 1"),
+        ((component, DIM, N, False, 5), ValueError, "at_once should be .* with vectorized=True; got 5"),
+        ((whole, DIM, N, True, 0), ValueError, "at_once should be a whole number of at least 1"),
     ],
 )
 def test_bad_settings_end_in_a_sentence(arguments, error, sentence):

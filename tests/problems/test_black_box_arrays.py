@@ -109,7 +109,7 @@ def test_answers_that_are_no_number_are_named(torch, answer):
 def test_a_vectorised_answer_that_is_no_array_is_named(torch):
     weight = torch.nn.Parameter(torch.zeros(1))
     problem = BlackBox(lambda X, batch: [[weight] * len(batch)] * len(X), DIM, N, vectorized=True)
-    with pytest.raises(EvaluationError, match="what it returned is no array"):
+    with pytest.raises(EvaluationError, match="it returned something else"):
         mean_value(problem, np.ones(DIM))
 
 

@@ -51,8 +51,54 @@ def test_names_of_other_libraries_get_ours(name):
 
 
 def test_other_names_get_the_list():
-    with pytest.raises(TypeError, match=r"no argument 'buget'. It has fun, set, method, budget"):
+    with pytest.raises(TypeError, match=r"no argument 'colour'; it has fun, set, method, budget"):
+        zofw.minimize(f, zofw.Simplex(), dim=4, colour="red")
+
+
+def test_misspelt_names_get_the_nearest():
+    with pytest.raises(TypeError, match=r"no argument 'buget'; did you mean budget\?"):
         zofw.minimize(f, zofw.Simplex(), dim=4, buget=100)
+
+
+X0 = np.full(4, 0.25)
+A_PAIR = r"known should be a pair \(X, values\)"
+NOT_NUMBERS = "should be a list or an array of real numbers"
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "sentence"),
+    [
+        ({"x0": X0 + 1j}, TypeError, NOT_NUMBERS),
+        ({"x0": (t for t in X0)}, TypeError, NOT_NUMBERS),
+        ({"x0": [[1], [1, 2]]}, TypeError, NOT_NUMBERS),
+        ({"x0": {"a": 1}}, TypeError, NOT_NUMBERS),
+        ({"x0": "0.25, 0.25"}, TypeError, NOT_NUMBERS),
+        ({"x0": np.ma.array(X0, mask=[1, 0, 0, 0])}, TypeError, NOT_NUMBERS),
+        ({"x0": []}, ValueError, "x0 is empty"),
+        ({"dim": [4]}, ValueError, "dim should be a whole number"),
+        ({"dim": 4.5}, ValueError, "dim should be a whole number"),
+        ({"dim": 4, "n": True}, ValueError, "n should be a whole number"),
+        ({"dim": 4, "known": 3}, TypeError, A_PAIR),
+        ({"dim": 4, "known": [(X0, 1.0)]}, TypeError, A_PAIR),
+        ({"dim": 4, "known": [(X0, 1.0), (X0, 2.0)]}, TypeError, NOT_NUMBERS),
+        ({"dim": 4, "resume": "maybe", "checkpoint": "run.npz"}, ValueError, "resume should be True, False or 'auto'"),
+        ({"dim": 4, "callback": 3}, TypeError, "callback should be a function"),
+        ({"dim": 4, "checkpoint": 3}, TypeError, "checkpoint should be the path of a file"),
+        ({"dim": 4, "worse": "inf"}, ValueError, "worse should be a number"),
+        ({"dim": 4, "batch_size": 3}, TypeError, "a setting of a method"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_of_another_kind_is_named(given, kind, sentence):
+    with pytest.raises(kind, match=sentence):
+        zofw.minimize(f, zofw.Simplex(), budget=100, **given)
+
+
+def test_whole_floats_and_exact_numbers_are_numbers():
+    from fractions import Fraction
+
+    result = zofw.minimize(lambda x: Fraction(1, 3), zofw.Simplex(), dim=4.0, budget=40.0, rng=0)
+    assert result.fun == 1 / 3
 
 
 @pytest.mark.parametrize(
@@ -68,14 +114,19 @@ def test_other_kinds_of_generators(rng):
     [
         (f, {}, ValueError, r"The dimension is not known.*give dim=… or x0=…"),
         ("simplex", {"dim": 3}, TypeError, r"str is neither: zofw\.minimize\(f, set"),
-        (lambda x, i: 0.0, {"dim": 3}, ValueError, "not how many components there are: give n=…"),
+        (lambda x, i: 0.0, {"dim": 3}, ValueError, "number of components is not known: give n=…"),
         (
             lambda x: 0.0,
             {"dim": 3, "n": 5},
             ValueError,
             "n=5 was given, and the function takes the point alone",
         ),
-        (f, {"dim": 3, "x0": np.full(4, 0.25)}, ValueError, "dim is 3, the length of x0 is 4"),
+        (
+            f,
+            {"dim": 3, "x0": np.full(4, 0.25)},
+            ValueError,
+            "dim is 3, the length of the starting point is 4",
+        ),
         (3, {"dim": 3}, TypeError, "int is neither"),
         (zofw.problems.BlackBox, {"dim": 3}, TypeError, "BlackBox is a class"),
         (zofw.problems.BlackBox(f, dim=4), {"dim": 3}, ValueError, "the problem has dim=4"),

@@ -53,7 +53,13 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     ({"type": "eq", "fun": lambda x: x.sum() - 1}, TypeError, "LinearConstraint"),
     (NonlinearConstraint(lambda x: x @ x, 0, 1), TypeError, "zofw.L2Ball"),
     (LinearConstraint(ONES, 1, 1), ValueError, "unbounded; add bounds"),
-    (None, TypeError, "NoneType is not one"),
+    (None, TypeError, "none was given"),
+    ([], TypeError, r"list is not one: \[\]"),
+    (
+        [LinearConstraint(np.ones((1, 4)), 1, 1), Bounds([0] * 3, [1] * 3)],
+        ValueError,
+        "4 coordinates, and the bounds 3",
+    ),
 ]
 
 

@@ -370,7 +370,7 @@ def datasets() -> Mapping[str, Dataset]:
 def describe(name: str) -> Dataset:
     """The entry of `name`; a `DataError` with the nearest names if there is none."""
     if name not in _CATALOGUE:
-        near = difflib.get_close_matches(name, _CATALOGUE, n=3)
+        near = difflib.get_close_matches(str(name), _CATALOGUE, n=3)
         hint = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(sorted(_CATALOGUE))}."
         raise DataError(f"There is no data set named {name!r}. {hint}")
     return _CATALOGUE[name]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -84,8 +86,8 @@ class BlackBox:
         if self.n == UNSTATED:
             if not self.vectorized and self._required >= 2:
                 raise ValueError(
-                    "BlackBox got a function of a point and a component and not how many components there are: give n=…, or n=1 "
-                    "for one, or a function of the point alone."
+                    "The function takes a point and a component, and the number of components is not known: give n=… (n=1 for one "
+                    "component), or a function of the point alone."
                 )
             object.__setattr__(self, "n", 1)
         elif not self.vectorized and isinstance(self.n, (int, np.integer)) and self.n > 1 and self._most < 2:
@@ -97,11 +99,11 @@ class BlackBox:
                 raise ValueError(f"BlackBox needs {name} to be a whole number of at least 1; got {value!r}.")
         if self.at_once is not None and not (self.vectorized and self.at_once >= 1):
             raise ValueError(
-                f"at_once={self.at_once!r}: it is a whole number of at least 1 and goes with vectorized=True."
+                f"at_once should be a whole number of at least 1, together with vectorized=True; got {self.at_once!r}."
             )
-        if self.worse is not None and not self.worse == self.worse:
+        if self.worse is not None and (isinstance(self.worse, str) or not self.worse == self.worse):
             raise ValueError(
-                "worse should be a number from which on values are worse than anything; got NaN."
+                f"worse should be a number: values from it upwards count as worse than all others; got {self.worse!r}."
             )
         shape = self.support.shape if self.support is not None and sp.issparse(self.support) else None
         if shape not in (None, (self.n, self.dim)):
@@ -147,8 +149,8 @@ class BlackBox:
                 array = to_numpy(table)
             except (ValueError, TypeError, RuntimeError) as error:
                 raise EvaluationError(
-                    f"The objective should return an array of shape ({len(points)}, {len(components)}); what it returned "
-                    f"is no array: {error}.",
+                    f"The objective should return an array of shape ({len(points)}, {len(components)}); it returned "
+                    f"something else: {str(error).rstrip('.')}.",
                     point=points[0],
                 ) from error
             table = array.astype(np.float64, copy=False) if array.dtype.kind == "f" else array
@@ -218,15 +220,16 @@ class BlackBox:
 
     @staticmethod
     def _number(value: object, x: Array, component: int) -> float:
-        if isinstance(value, float):
+        if isinstance(value, (float, Fraction, Decimal)):
             return float(value)
         try:
             array = np.empty(0) if isinstance(value, np.ma.MaskedArray) else to_numpy(value)
         except (ValueError, TypeError, RuntimeError):
             array = np.empty(0)
         if array.size != 1 or array.dtype.kind not in "fiub":
+            hint = " Does it end with return?" if value is None else ""
             raise EvaluationError(
-                f"The objective should return one number for component {component}; it returned {value!r:.80}.",
+                f"The objective should return one number for component {component}; it returned {value!r:.80}.{hint}",
                 point=x,
                 component=component,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,34 +19,78 @@ logger = logging.getLogger("zofw")
 
 ROUNDING = 1e-6  # a start this near to the set, relative to its size, was taken off it by rounding
 
+A_SETTING = (
+    "it is a setting of a method: method=zofw.ZSFWDVR(batch_size=…, directions=…, step_size=…, radius=…)"
+)
+EVALUATIONS = "write budget=…, the most evaluations"
+WORKERS = "write executor=…, such as concurrent.futures.ProcessPoolExecutor(4)"
+
 ELSEWHERE = {
     "args": "bind them to the function: zofw.minimize(functools.partial(f, c=c), …) or lambda x: f(x, c)",
+    "batch_size": A_SETTING,
     "bounds": "give them as the set: zofw.minimize(f, bounds, …) takes scipy.optimize.Bounds or pairs (low, high)",
     "constraints": "give them as the set: zofw.minimize(f, [LinearConstraint(…), Bounds(…)], …)",
+    "direction": "return −f(x) from the function to maximise f",
+    "directions": A_SETTING,
     "disp": "write progress=True",
     "integrality": "every set is convex, so x is not whole; round the result, or use another library",
     "jac": "only values are used; leave it out",
+    "law": A_SETTING,
+    "learning_rate": A_SETTING,
+    "lr": A_SETTING,
+    "max_evals": EVALUATIONS,
     "maximize": "return −f(x) from the function",
-    "maxfev": "write budget=…, the most evaluations",
-    "maxfun": "write budget=…, the most evaluations",
+    "maxfev": EVALUATIONS,
+    "maxfun": EVALUATIONS,
     "maxiter": "write max_iter=…",
-    "n_jobs": "write executor=…, such as concurrent.futures.ProcessPoolExecutor(4)",
+    "n_calls": EVALUATIONS,
+    "n_iter": "write max_iter=…",
+    "n_jobs": WORKERS,
+    "n_trials": EVALUATIONS,
     "options": "every option is a keyword of its own: budget=…, max_iter=…, gap_tol=…",
+    "popsize": "no method here has a population; leave it out",
+    "radius": A_SETTING,
     "random_state": "write rng=…, a seed or a numpy.random.Generator",
     "seed": "write rng=…",
+    "sigma0": "no method here has a first step size of this kind; leave it out",
+    "step_size": A_SETTING,
     "tol": "write gap_tol=…, which is compared with a bound of the Frank-Wolfe gap",
-    "workers": "write executor=…, such as concurrent.futures.ProcessPoolExecutor(4)",
+    "verbose": "write progress=True",
+    "workers": WORKERS,
 }
 
 
 def refuse(unknown: Mapping[str, object], function: Callable[..., object]) -> None:
     """Raise TypeError for keywords that a function does not have, with the right names where other libraries have them."""
     for name in unknown:
-        advice = ELSEWHERE.get(name)
-        raise TypeError(
-            f"{function.__name__} has no argument {name!r}"
-            + (f"; {advice}." if advice else f". It has {', '.join([*function.__annotations__][:-2])}.")
-        )
+        names = [*function.__annotations__][:-2]
+        advice = f"{ELSEWHERE.get(name, 'it has ' + ', '.join(names))}."
+        if name not in ELSEWHERE and (near := difflib.get_close_matches(name, names, 1)):
+            advice = f"did you mean {near[0]}?"
+        raise TypeError(f"{function.__name__} has no argument {name!r}; {advice}")
+
+
+def whole(name: str, size: object) -> int:
+    """A size as an int, or a sentence."""
+    if (
+        isinstance(size, bool)
+        or not isinstance(size, (int, float, np.integer, np.floating))
+        or not size >= 1
+        or not float(size).is_integer()
+    ):
+        raise ValueError(f"{name} should be a whole number of at least 1; got {size!r}.")
+    return int(size)
+
+
+def numbers(name: str, given: object) -> Array:
+    """An array of doubles, or a sentence."""
+    try:
+        array = to_numpy(given)
+        if array.dtype.kind in "fiubO":
+            return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{name} should be a list or an array of real numbers; got {given!r:.60}.")
 
 
 def as_problem(
@@ -64,6 +109,9 @@ def as_problem(
     >>> as_problem(lambda x: float(x @ x), Simplex(), x0=[0.5, 0.5]).dim
     2
     """
+    if isinstance(fun, type):
+        raise TypeError(f"{fun.__name__} is a class; give an instance of it, {fun.__name__}(…).")
+    dim, n = (None if size is None else whole(name, size) for name, size in (("dim", dim), ("n", n)))
     if isinstance(fun, Problem):
         for name, given, own in (("dim", dim, fun.dim), ("n", n, fun.n)):
             if given is not None and given != own:
@@ -80,11 +128,9 @@ def as_problem(
             f"minimize needs a function or a problem of zofw.problems first, and {type(fun).__name__} is neither: "
             "zofw.minimize(f, set, …)."
         )
-    if isinstance(fun, type):
-        raise TypeError(f"{fun.__name__} is a class; give an instance of it, {fun.__name__}(…).")
     known = {
         "dim": dim,
-        "the length of x0": None if x0 is None else int(np.size(to_numpy(x0))),
+        "the length of the starting point": None if x0 is None else numbers("x0", x0).size,
         "the dimension of the set": region.fixed_dim,
     }
     sizes = {source: size for source, size in known.items() if size is not None}
@@ -96,6 +142,8 @@ def as_problem(
         said = ", ".join(f"{source} is {size}" for source, size in sizes.items())
         raise ValueError(f"The dimension is not clear: {said}. Give one of them, or make them agree.")
     found = next(iter(sizes.values()))
+    if not found:
+        raise ValueError("x0 is empty; give a point of the set, or leave x0 out and give dim=….")
     if n is None:
         return BlackBox(fun, dim=found, worse=worse)
     return BlackBox(fun, dim=found, n=n, worse=worse)
@@ -103,7 +151,11 @@ def as_problem(
 
 def first_known(known: tuple[ArrayLike, ArrayLike]) -> Array:
     """The first of the points that were evaluated before, which tells the dimension."""
-    points = np.atleast_2d(np.asarray(to_numpy(known[0]), dtype=np.float64))
+    if not isinstance(known, (tuple, list)) or len(known) != 2:
+        raise TypeError(
+            f"known should be a pair (X, values): points of shape (m, d), and their values, (m,); got {known!r:.60}."
+        )
+    points = np.atleast_2d(numbers("X of known=(X, values)", known[0]))
     if not points.size:
         raise ValueError("known has no points; leave it out, or give x0=… or dim=….")
     return np.asarray(points[0])
@@ -117,8 +169,8 @@ def known_members(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) 
     known
         Points, (m, d), and the mean of all components at each, (m,). Points outside the set are passed over.
     """
-    points, values = (np.asarray(to_numpy(part), dtype=np.float64) for part in known)
-    points, values = np.atleast_2d(points), np.atleast_1d(values)
+    points = np.atleast_2d(numbers("X of known=(X, values)", known[0]))
+    values = np.atleast_1d(numbers("values of known=(X, values)", known[1]))
     if points.ndim != 2 or points.shape[1] != dim or values.shape != (len(points),):
         raise ValueError(
             f"known should be a pair of points, (m, {dim}), and their values, (m,); got shapes {points.shape} and {values.shape}."
@@ -143,7 +195,7 @@ def starting_point(region: Region, dim: int, x0: ArrayLike | None = None) -> tup
     """
     if x0 is None:
         return np.asarray(region.initial_point(dim), dtype=np.float64), None
-    x = np.array(to_numpy(x0), dtype=np.float64).reshape(-1)
+    x = numbers("x0", x0).reshape(-1)
     if x.shape != (dim,):
         raise ValueError(f"x0 should have {dim} entries; it has {x.size}.")
     if not np.isfinite(x).all():

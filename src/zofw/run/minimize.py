@@ -135,6 +135,14 @@ def minimize(
     (True, True)
     """
     refuse(unknown, minimize)
+    if resume not in (False, True, "auto"):
+        raise ValueError(f"resume should be True, False or 'auto'; got {resume!r}.")
+    if callback is not None and not callable(callback):
+        raise TypeError(
+            f"callback should be a function that takes x, or intermediate_result; got {callback!r:.60}."
+        )
+    if checkpoint is not None and not isinstance(checkpoint, (str, os.PathLike)):
+        raise TypeError(f"checkpoint should be the path of a file; got {checkpoint!r:.60}.")
     region = as_set(set)
     if known is not None and x0 is not None:
         raise ValueError("x0 and known both say where to start; give one of them.")

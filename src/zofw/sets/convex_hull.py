@@ -39,8 +39,8 @@ class ConvexHull(Vertices):
         points = frozen(self, "points", self.points, 2)
         if not points.size or not np.isfinite(points).all():
             raise ValueError(
-                f"ConvexHull: points must be a finite (N, d) array with N, d ≥ 1, but has shape {points.shape}"
-                + (" and infinite entries." if points.size else ".")
+                f"ConvexHull: points must be a finite (N, d) array with N, d ≥ 1, but an array of shape {points.shape} was given"
+                + (", with infinite entries." if points.size else ".")
             )
         object.__setattr__(self, "points", points)
 

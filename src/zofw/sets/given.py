@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -78,12 +78,14 @@ def _of_class(cls: type) -> Region:
 def _of_pairs(given: Any) -> Box:
     """A box from pairs (low, high)."""
     try:
-        pairs = np.array([[*pair] for pair in given], dtype=np.float64)  # None becomes NaN
+        rows = [*given] if isinstance(given, Iterator) else given
+        pairs = np.asarray(rows).astype(np.float64)  # None becomes NaN
     except (TypeError, ValueError):
         pairs = np.empty(0)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
+        found = "none was given" if given is None else f"{name_of(given)} is not one: {given!r:.60}"
         raise TypeError(
-            f"A set is needed, and {name_of(given)} is not one: {given!r:.60}. Give a set such as zofw.Simplex(), zofw.Box(low, high) "
+            f"A set is needed, and {found}. Give a set such as zofw.Simplex(), zofw.Box(low, high) "
             "or zofw.Polytope(A_ub=…, b_ub=…), a list of pairs (low, high), scipy.optimize.Bounds or LinearConstraint, or an "
             "object with lmo(g) that returns a minimiser of ⟨g, s⟩."
         )
@@ -107,7 +109,7 @@ def _of_scipy(parts: Sequence[object]) -> Region | None:
         )
     bounds = [part for part in parts if isinstance(part, Bounds)]
     rows = [part for part in parts if isinstance(part, LinearConstraint)]
-    if len(bounds) + len(rows) != len(parts) or len(bounds) > 1:
+    if not parts or len(bounds) + len(rows) != len(parts) or len(bounds) > 1:
         return None
     box = bounds[0] if bounds else Bounds()
     return _polytope(rows, box) if rows else Box(_bound(box.lb), _bound(box.ub))
@@ -126,6 +128,10 @@ def _polytope(constraints: Sequence[LinearConstraint], box: Bounds) -> Region:
     low = np.concatenate([np.broadcast_to(c.lb, len(M)) for c, M in zip(constraints, matrices, strict=True)])
     high = np.concatenate([np.broadcast_to(c.ub, len(M)) for c, M in zip(constraints, matrices, strict=True)])
     dim = A.shape[1]
+    if np.size(box.lb) not in (1, dim) or np.size(box.ub) not in (1, dim):
+        raise ValueError(
+            f"The rows of the linear constraints have {dim} coordinates, and the bounds {max(np.size(box.lb), np.size(box.ub))}; make them agree."
+        )
     lower, upper = (np.broadcast_to(_bound(side), dim) for side in (box.lb, box.ub))
     equal = low == high
     above, below = np.isfinite(high) & ~equal, np.isfinite(low) & ~equal

@@ -43,6 +43,10 @@ class Product(Vertices):
     dims: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.sets, Sequence):
+            raise TypeError(
+                f"Product: sets must be a list, as in Product([a, b]), but {name_of(self.sets)} was given."
+            )
         parts = tuple(map(as_set, self.sets))
         dims = tuple(part.fixed_dim for part in parts) if self.dims is None else tuple(map(int, self.dims))
         if not parts or len(dims) != len(parts):
@@ -52,7 +56,7 @@ class Product(Vertices):
         free = [name_of(part) for part, dim in zip(parts, dims, strict=True) if dim is None]
         if free:
             raise ValueError(
-                f"Product: {', '.join(free)} live in every dimension; give dims, one number for each set."
+                f"Product: {', '.join(free)} can have any dimension; give dims, one number for each set."
             )
         for part, dim in zip(parts, dims, strict=True):
             part.check_dim(dim or 0)

@@ -50,10 +50,15 @@ def counting(owner: object, *names: str) -> None:
 
 def frozen(owner: object, name: str, value: ArrayLike, ndim: int) -> Array:
     """A read-only float64 copy without NaN, with a given number of axes."""
-    array = np.array(value, dtype=np.float64)
-    if array.ndim != ndim or np.isnan(array).any():
+    kind = ("one number", "a list of numbers", "a matrix of numbers")[ndim]
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name_of(owner)}: {name} must be {kind}, but {value!r:.60} was given.") from None
+    strange = bool(np.isnan(array).any())
+    if array.ndim != ndim or strange:
         raise ValueError(
-            f"{name_of(owner)}: {name} must be an array with {ndim} axes and no NaN, but has shape {array.shape}."
+            f"{name_of(owner)}: {name} must be {kind}, but an array of shape {array.shape}{' with NaN' * strange} was given."
         )
     array.setflags(write=False)
     return array
