@@ -99,6 +99,7 @@ def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_happened(tmp_path, how)
     execute(slow)
     whole = unit(tmp_path, "whole", budget=1200)
     execute(whole)
+    assert not list(Path(slow.path).glob("checkpoint*")), "a finished run needs none"
     killed, never = (Result.load(Path(u.path) / "result.npz") for u in (slow, whole))
     assert np.array_equal(killed.x, never.x) and killed.nfev == never.nfev
     assert np.array_equal(killed.trace.objective, never.trace.objective)

@@ -268,6 +268,8 @@ def _finished(unit: Unit, ready: Built, folder: Folder, result: Result) -> None:
         distortion=ready.problem.distortion(result.last) if attack else None,
     )
     write_json(folder.summary, ended)
+    for path in folder.path.glob(f"{folder.checkpoint.name}*"):
+        path.unlink()  # a journal of 10¹⁰ queries has a hundred megabytes
 
 
 def _not_begun(unit: Unit, ready: Built, folder: Folder, why: str) -> None:

@@ -2,7 +2,8 @@
 
 spec.json         what is run, and its fingerprint; it names no code
 environment.json  versions, processor, threads, the commit and the fingerprint of the method's code
-checkpoint.npz    the session, with the journal of what was answered since, as :mod:`zofw.run.files.run_files` keeps them
+checkpoint.npz    the session, with the journal of what was answered since, as :mod:`zofw.run.files.run_files` keeps them;
+                  removed when the run is finished
 trace.csv         queries, objective, … along the way
 result.npz        the :class:`zofw.Result`
 result.json       the end of the run in a few numbers; its presence means that the run is finished
