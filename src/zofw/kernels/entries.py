@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.core.base import BaseContext
 from numba.core.types import int64, uint64, void
 from numba.extending import overload, register_jitable
 from numpy.typing import NDArray
 
 from zofw.core import Array, Indices
 from zofw.kernels import words
-from zofw.kernels.jit import LONGS, OUT, OUT_LONGS, OUT_TABLE, REALS, Kinds, device, emitting, kernel
+from zofw.kernels.jit import LONGS, OUT, OUT_LONGS, OUT_TABLE, REALS, Emission, device, emitting, kernel
 from zofw.kernels.packs import SIGN_BITS, half_word_signs, of_size, put
 from zofw.kernels.plain import BYTE_BITS, BYTE_VALUES, LANES, TILE_ROWS, WORD_BYTES
 from zofw.kernels.rows import Rows
@@ -278,11 +277,9 @@ def group_signs(key: int, rows: Rows, begins: Words, ends: Words, n: int, out: A
 
 
 @emitting(lambda function, state: uint64(int64, int64))
-def next_word(
-    context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, function: ir.Value, state: ir.Value
-) -> ir.Value:
+def next_word(to: Emission, function: ir.Value, state: ir.Value) -> ir.Value:
     """The next 32 bits of the generator in ``state``, by its own C function; both are addresses."""
-    form = ir.FunctionType(ir.IntType(32), [ir.IntType(64)])
+    builder, form = to.builder, ir.FunctionType(ir.IntType(32), [ir.IntType(64)])
     return builder.zext(builder.call(builder.inttoptr(function, form.as_pointer()), [state]), ir.IntType(64))
 
 

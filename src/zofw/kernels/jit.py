@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from inspect import Signature, signature
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
+from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numba
 from llvmlite import ir
@@ -12,14 +12,14 @@ from numba.core import types, typing
 from numba.core.base import BaseContext
 from numba.core.types import boolean, float64, int64, uint64
 from numba.extending import intrinsic
-from numba.types import NamedTuple
+from numba.types import NamedTuple as Structure
 
 from zofw.kernels import forget_stale, rows
 
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., object])
-Kinds: TypeAlias = tuple[Any, ...]  # of the arguments of an intrinsic
+Emitter: TypeAlias = Callable[..., ir.Value]
 forget_stale()
 
 REALS = types.Array(float64, 1, "C", readonly=True)
@@ -30,11 +30,11 @@ OUT = types.Array(float64, 1, "C")
 OUT_TABLE = types.Array(float64, 2, "C")
 OUT_LONGS = types.Array(int64, 1, "C")
 GROUPS = types.Array(float64, 3, "C")
-SHIFT = NamedTuple([REALS, float64], rows.Shift)
-STEPS = NamedTuple([float64, int64, boolean], rows.StencilSteps)
-SOURCE = NamedTuple([int64, uint64, int64], rows.Source)
+SHIFT = Structure([REALS, float64], rows.Shift)
+STEPS = Structure([float64, int64, boolean], rows.StencilSteps)
+SOURCE = Structure([int64, uint64, int64], rows.Source)
 ROWS = {
-    index: NamedTuple([REALS, index, index, LONGS, int64, int64, int64], rows.Rows) for index in (INTS, LONGS)
+    index: Structure([REALS, index, index, LONGS, int64, int64, int64], rows.Rows) for index in (INTS, LONGS)
 }
 
 
@@ -48,16 +48,14 @@ def kernel(*signatures: typing.Signature) -> Callable[[F], F]:
     return compiled
 
 
-def over_rows(
-    result: types.Type, *others: types.Type
-) -> Callable[[Callable[P, R]], Callable[[rows.Rows], Callable[P, R]]]:
+def over_rows(*others: types.Type) -> Callable[[Callable[P, R]], Callable[[rows.Rows], Callable[P, R]]]:
     """Compile a kernel whose first argument is rows, for both widths of their indices; ``made(rows)`` is the one for these.
 
     It is called past numba's dispatcher, which takes structures apart in Python and refuses arrays that are read-only.
     """
 
     def compiled(function: Callable[P, R]) -> Callable[[rows.Rows], Callable[P, R]]:
-        forms = [result(ROWS[index], *others) for index in (INTS, LONGS)]
+        forms = [types.void(ROWS[index], *others) for index in (INTS, LONGS)]
         made: Any = kernel(*forms)(function)
         short, long = (made.overloads[form.args].entry_point for form in forms)
         return lambda rows: short if rows.indices.itemsize == 4 else long
@@ -71,27 +69,25 @@ def device(function: F) -> F:
     return made
 
 
-def emitting(
-    form: Callable[..., typing.Signature],
-) -> Callable[[Callable[..., ir.Value]], Callable[..., Any]]:
+class Emission(NamedTuple):
+    """Where the code of an intrinsic goes, and the types of its arguments."""
+
+    context: BaseContext
+    builder: ir.IRBuilder
+    kinds: tuple[Any, ...]
+
+
+def emitting(form: Callable[..., typing.Signature]) -> Callable[[Emitter], Callable[..., Any]]:
     """An intrinsic whose signature ``form`` makes of its arguments' types, and whose code the function emits."""
 
-    def made(emit: Callable[..., ir.Value]) -> Callable[..., Any]:
-        def typed(
-            context: BaseContext, *kinds: types.Type
-        ) -> tuple[typing.Signature, Callable[..., ir.Value]]:
-            def code(
-                context: BaseContext,
-                builder: ir.IRBuilder,
-                made: typing.Signature,
-                values: Sequence[ir.Value],
-            ) -> ir.Value:
-                return emit(context, builder, made.args, *values)
+    def made(emit: Emitter) -> Callable[..., Any]:
+        def typed(context: BaseContext, *kinds: types.Type) -> tuple[typing.Signature, Emitter]:
+            return form(*kinds), lambda context, builder, made, values: emit(
+                Emission(context, builder, made.args), *values
+            )
 
-            return form(*kinds), code
-
-        context, names = signature(emit).parameters["context"], signature(form).parameters.values()
-        vars(typed)["__signature__"] = Signature([context, *names])  # numba goes by names
+        names = [Parameter("context", Parameter.POSITIONAL_OR_KEYWORD), *signature(form).parameters.values()]
+        vars(typed)["__signature__"] = Signature(names)  # numba goes by names
         found: Callable[..., Any] = intrinsic(typed)
         return found
 
@@ -99,10 +95,9 @@ def emitting(
 
 
 @emitting(lambda array, place: types.void(array, uint64))
-def fetch(
-    context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, array: ir.Value, place: ir.Value
-) -> ir.Value:
+def fetch(to: Emission, array: ir.Value, place: ir.Value) -> ir.Value:
     """Have a place of a contiguous array brought near, without waiting for it."""
+    context, builder, kinds = to
     data = context.make_array(kinds[0])(context, builder, array).data
     byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
     form = ir.FunctionType(ir.VoidType(), [byte, number, number, number])

@@ -25,7 +25,7 @@ LN2_HIGH = 0.6931471803691238  # its last 20 bits are zero: k·LN2_HIGH is exact
 LN2_LOW = 1.9082149292705877e-10
 BIASED = (
     6755399441055744.0 + 1023.0
-)  # 3·2⁵¹ + 1023: BIASED − a·log₂e has the exponent bits of 2^{−k} as its lowest
+)  # 3·2⁵¹ + 1023: the lowest bits of BIASED − a·log₂e are the exponent of 2^{−k}
 ABOVE = 0.5857864  # ⌊e + ABOVE⌋ = [e > √2 − 1]
 # P(r) = (eʳ − 1)/r on |r| ≤ ½ ln 2, relative error 2.4e-17
 P = (
@@ -121,13 +121,8 @@ def logistic_slopes(t: Array, e: Any) -> tuple[Array, Array, Array]:
 def logistic_higher(s: Array, w: Array) -> tuple[Array, ...]:
     """The second to the sixth coefficient: w′ = −ws and s′ = 2w."""
     ws = w * s
-    return (
-        w * (1 / 2),
-        ws * (-1 / 6),
-        w * (1.0 - 6.0 * w) * (1 / 24),
-        ws * (1.0 - 12.0 * w) * (-1 / 120),
-        w * (1.0 - 30.0 * w + 120.0 * (w * w)) * (1 / 720),
-    )
+    c4, c5 = w * (1.0 - 6.0 * w) * (1 / 24), ws * (1.0 - 12.0 * w) * (-1 / 120)
+    return w * (1 / 2), ws * (-1 / 6), c4, c5, w * (1.0 - 30.0 * w + 120.0 * (w * w)) * (1 / 720)
 
 
 def logistic_series(t: Array) -> tuple[Array, ...]:
@@ -139,23 +134,14 @@ def logistic_series(t: Array) -> tuple[Array, ...]:
 
 def welsch_series(t: Array) -> tuple[Array, ...]:
     """The coefficients of 1 − e^{−(t+δ)²}: −(−1)ᵏ H_k(t) e^{−t²}/k! with Hermite's polynomials."""
-    power, rest = exp_parts(t * t)
-    g = power + power * rest
-    double = 2.0 * t
+    g, double = exp_minus(t * t), 2.0 * t
     h2 = double * double - 2.0
     h3 = double * h2 - 4.0 * double
     h4 = double * h3 - 6.0 * h2
     h5 = double * h4 - 8.0 * h3
     h6 = double * h5 - 10.0 * h4
-    return (
-        welsch_formula(t),
-        g * double,
-        g * h2 * (-1 / 2),
-        g * h3 * (1 / 6),
-        g * h4 * (-1 / 24),
-        g * h5 * (1 / 120),
-        g * h6 * (-1 / 720),
-    )
+    c2, c3, c4 = g * h2 * (-1 / 2), g * h3 * (1 / 6), g * h4 * (-1 / 24)
+    return welsch_formula(t), g * double, c2, c3, c4, g * h5 * (1 / 120), g * h6 * (-1 / 720)
 
 
 def half_square(t: Array) -> Array:

@@ -12,12 +12,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.base import BaseContext
 from numba.core.datamodel import DataModelManager, models
 from numba.core.types import float64, uint64
 from numba.extending import overload, register_model
 
-from zofw.kernels.jit import Kinds, emitting
+from zofw.kernels.jit import Emission, emitting
 
 QUAD = 4
 SIGN_BITS = 32
@@ -49,14 +48,8 @@ def _repeat(builder: ir.IRBuilder, number: ir.Value, size: int) -> ir.Value:
     return builder.shuffle_vector(one, nothing, ir.Constant(_vector(size, integer), [0] * size))
 
 
-def _place(
-    context: BaseContext,
-    builder: ir.IRBuilder,
-    kind: types.Array,
-    array: ir.Value,
-    place: ir.Value,
-    size: int,
-) -> ir.Value:
+def _place(to: Emission, array: ir.Value, place: ir.Value, size: int) -> ir.Value:
+    context, builder, (kind, *_) = to
     if kind.dtype != float64 or kind.layout != "C":
         raise TypeError(f"Packs are read from and written to contiguous arrays of doubles; this is {kind}.")
     data = context.make_array(kind)(context, builder, array).data
@@ -67,38 +60,27 @@ def of_size(size: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """``at(array, place)`` reads array.flat[place : place + size] of a contiguous array, ``each(number)`` repeats a number."""
 
     @emitting(lambda array, place: Pack(size)(array, uint64))
-    def at(
-        context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, array: ir.Value, place: ir.Value
-    ) -> ir.Value:
-        return builder.load(_place(context, builder, kinds[0], array, place, size), align=8)
+    def at(to: Emission, array: ir.Value, place: ir.Value) -> ir.Value:
+        return to.builder.load(_place(to, array, place, size), align=8)
 
     @emitting(lambda number: Pack(size)(float64))
-    def each(context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, number: ir.Value) -> ir.Value:
-        return _repeat(builder, number, size)
+    def each(to: Emission, number: ir.Value) -> ir.Value:
+        return _repeat(to.builder, number, size)
 
     return at, each
 
 
 @emitting(lambda array, place, pack: types.void(array, uint64, pack))
-def put(
-    context: BaseContext,
-    builder: ir.IRBuilder,
-    kinds: Kinds,
-    array: ir.Value,
-    place: ir.Value,
-    pack: ir.Value,
-) -> ir.Value:
+def put(to: Emission, array: ir.Value, place: ir.Value, pack: ir.Value) -> ir.Value:
     """array.flat[place : place + size] = pack."""
-    builder.store(pack, _place(context, builder, kinds[0], array, place, kinds[2].size), align=8)
-    return context.get_dummy_value()
+    to.builder.store(pack, _place(to, array, place, to.kinds[2].size), align=8)
+    return to.context.get_dummy_value()
 
 
 @emitting(lambda pack, reach: types.boolean(pack, float64))
-def any_beyond(
-    context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, pack: ir.Value, reach: ir.Value
-) -> ir.Value:
+def any_beyond(to: Emission, pack: ir.Value, reach: ir.Value) -> ir.Value:
     """Whether a number of the pack exceeds ``reach`` in modulus; NaN does not."""
-    size = kinds[0].size
+    builder, size = to.builder, to.kinds[0].size
     above = builder.fcmp_ordered(">", pack, _repeat(builder, reach, size))
     below = builder.fcmp_ordered("<", pack, _repeat(builder, builder.fneg(reach), size))
     bits = builder.bitcast(builder.or_(above, below), ir.IntType(size))
@@ -118,9 +100,9 @@ def _table_of_signs(builder: ir.IRBuilder) -> ir.Value:
 
 
 @emitting(lambda word: Pack(SIGN_BITS)(uint64))
-def half_word_signs(context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, word: ir.Value) -> ir.Value:
+def half_word_signs(to: Emission, word: ir.Value) -> ir.Value:
     """±1 for each of the lower 32 bits of a word, +1 where it is set, as a pack."""
-    table, parts = _table_of_signs(builder), []
+    builder, table, parts = to.builder, _table_of_signs(to.builder), []
     for shift in range(0, SIGN_BITS, QUAD):
         value = builder.and_(builder.lshr(word, word.type(shift)), word.type((1 << QUAD) - 1))
         parts.append(builder.load(builder.gep(table, [word.type(0), value]), align=32))
@@ -138,11 +120,9 @@ def _operation(sign: Callable[..., object], instruction: Callable[..., ir.Value]
     """Let a sign work between packs, or between a number and a pack."""
 
     @emitting(lambda left, right: right(left if isinstance(left, Pack) else float64, right))
-    def of_each(
-        context: BaseContext, builder: ir.IRBuilder, kinds: Kinds, left: ir.Value, right: ir.Value
-    ) -> ir.Value:
-        first = left if isinstance(kinds[0], Pack) else _repeat(builder, left, kinds[1].size)
-        return instruction(builder, first, right)
+    def of_each(to: Emission, left: ir.Value, right: ir.Value) -> ir.Value:
+        first = left if isinstance(to.kinds[0], Pack) else _repeat(to.builder, left, to.kinds[1].size)
+        return instruction(to.builder, first, right)
 
     def operation(left: types.Type, right: types.Type) -> Callable[..., Pack] | None:
         return (lambda left, right: of_each(left, right)) if isinstance(right, Pack) else None

@@ -70,9 +70,7 @@ class Entries:
 
     def combine(self, key: int, dim: int, c: Array) -> Array:
         out = np.zeros(dim)
-        at_once = max(1, TILE_ENTRIES // len(c))
-        for start in range(0, dim, at_once):
-            stop = min(dim, start + at_once)
+        for start, stop in blocks(dim, max(1, TILE_ENTRIES // len(c))):
             tile = self.entries(key, np.arange(start, stop, dtype=np.int64), 0, len(c))
             for j, weight in enumerate(c):
                 out[start:stop] += tile[:, j] * weight
@@ -85,8 +83,7 @@ class Entries:
         return self._over_rows(key, dim, count, lambda tile, start, stop: tile * tile)
 
     def product(self, key: int, Z: Rows, count: int) -> Array:
-        rows = Z.csr()
-        touched, place = Z.touched()
+        rows, (touched, place) = Z.csr(), Z.touched()
         compact = sp.csr_array((rows.data, place[rows.indices], rows.indptr), shape=(Z.size, len(touched)))
         out = np.zeros((Z.size, count))
         for left, right in blocks(count, max(1, TILE_ENTRIES // max(1, len(touched)))):
@@ -115,8 +112,7 @@ def halve(x: Array) -> Array:
 
 def byte_tables(c: Array) -> Array:
     """Σ ± c over the eight columns of each byte, for its 256 values, (bytes, 256); bytes fill whole words."""
-    width = words.WORD_BITS * -(-len(c) // words.WORD_BITS)
-    padded = np.zeros(width)
+    padded = np.zeros(words.WORD_BITS * -(-len(c) // words.WORD_BITS))
     padded[: len(c)] = c
     parts = padded.reshape(-1, BYTE_BITS, 1)
     table = np.zeros((len(parts), 1))
@@ -135,8 +131,7 @@ class Signs(Entries):
     """Random signs: sixty-four entries to a word, eight at a time from a table."""
 
     def combine(self, key: int, dim: int, c: Array) -> Array:
-        tables = byte_tables(c)
-        out = np.zeros(dim)
+        tables, out = byte_tables(c), np.zeros(dim)
         for start, stop in blocks(dim, TILE_ROWS):
             drawn = _row_bytes(key, start, stop, len(c))
             found = tables[np.arange(len(tables)), drawn].reshape(stop - start, -1, WORD_BYTES)
@@ -150,10 +145,8 @@ class Signs(Entries):
         out = np.zeros(count)
         for start, stop in blocks(len(g), TILE_ROWS):
             drawn = _row_bytes(key, start, stop, count)
-            weights = g[start:stop]
-            sums: Array = np.stack(
-                [np.bincount(column, weights, BYTE_VALUES) for column in drawn.T], axis=1, dtype=float
-            )
+            counts = [np.bincount(column, g[start:stop], BYTE_VALUES) for column in drawn.T]
+            sums: Array = np.stack(counts, axis=1, dtype=float)
             folded = np.empty((sums.shape[1], BYTE_BITS))
             for bit in reversed(range(BYTE_BITS)):
                 low, high = sums[: 1 << bit], sums[1 << bit :]

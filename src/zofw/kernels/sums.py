@@ -146,7 +146,7 @@ def dot_rows(rows: Rows, begins: Words, ends: Words, x: Array, n: int, out: Arra
         out[i] = total
 
 
-@over_rows(void, jit.TABLE, jit.OUT_TABLE, int64, int64)
+@over_rows(jit.TABLE, jit.OUT_TABLE, int64, int64)
 def row_margins(rows: Rows, points: Array, out: Array, start: int, stop: int) -> None:
     """out[a, start:stop] = (Z x_a)[start:stop]."""
     begins, ends = np.empty(LINES, np.uint64), np.empty(LINES, np.uint64)
@@ -295,7 +295,7 @@ def product_groups(
         sum_group(group, loss, steps, n, count, 0, sums, g)
 
 
-@over_rows(void, int64, jit.SHIFT, jit.TABLE, jit.SOURCE, jit.STEPS, boolean, jit.GROUPS, int64, int64)
+@over_rows(int64, jit.SHIFT, jit.TABLE, jit.SOURCE, jit.STEPS, boolean, jit.GROUPS, int64, int64)
 def row_groups(
     rows: Rows, loss: int, shift: Shift, points: Array, U: Source, steps: StencilSteps, tabled: bool, sums: Array,
     start: int, stop: int,
@@ -309,10 +309,8 @@ def row_groups(
     fetch_rows(rows, rows.first + start * LINES)
     wide = (count + pack - 1) // pack * pack
     group = room(k, steps.sides, wide, (k + QUAD - 1) // QUAD * QUAD if tabled else 0)
-    table, everywhere = (
-        np.zeros((dim if tabled else 0, group.along.shape[1])),
-        np.arange(dim if tabled else 0),
-    )
+    drawn = dim if tabled else 0
+    table, everywhere = np.zeros((drawn, group.along.shape[1])), np.arange(drawn)
     if U.kind == NORMALS:
         normal_rows(U.key, everywhere, 0, (count + 1) // 2, table, 0, len(table))
     else:
@@ -349,7 +347,7 @@ def row_groups(
         sums[0] += sums[g]
 
 
-@over_rows(void, int64, jit.LONGS, jit.LONGS, jit.TABLE, jit.SOURCE, jit.STEPS, jit.GROUPS, int64, int64)
+@over_rows(int64, jit.LONGS, jit.LONGS, jit.TABLE, jit.SOURCE, jit.STEPS, jit.GROUPS, int64, int64)
 def column_blocks(
     rows: Rows, loss: int, where: Indices, touched: Indices, t: Array, U: Source, steps: StencilSteps, sums: Array,
     start: int, stop: int,
@@ -372,7 +370,7 @@ def column_blocks(
             sum_group(group, loss, steps, n, count, left, sums, g)
 
 
-@over_rows(void, int64, jit.LONGS, jit.TABLE, jit.STEPS, int64, jit.GROUPS, int64, int64)
+@over_rows(int64, jit.LONGS, jit.TABLE, jit.STEPS, int64, jit.GROUPS, int64, int64)
 def coordinate_groups(
     rows: Rows, loss: int, place: Indices, t: Array, steps: StencilSteps, lines: int, sums: Array, start: int, stop: int
 ) -> None:  # fmt: skip

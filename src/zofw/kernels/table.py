@@ -5,6 +5,7 @@ A linear model looks its query up by (law, storage, stencil); ``zofw doctor --ke
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 FEW = 1 << 15  # entries of U that are drawn once for a query and kept
@@ -19,16 +20,11 @@ class Row(NamedTuple):
     measured: str | None = None
 
 
+AT_ONCE = partial(Row, "at_once")
 VALUES = Row("values", "loss_values", "A·x, then φ of it", None)
-TABLED = Row(
-    "at_once", "row_groups, table", "U drawn once into a table, one pass over the rows", "a9a iteration"
-)
-STREAMED = Row(
-    "at_once", "row_groups, streams", "signs drawn anew for each non-zero", "rcv1 refresh, Rademacher"
-)
-BLOCKS = Row(
-    "at_once", "column_blocks", "32 columns of U at a time, all rows past them", "rcv1 refresh, Gaussian"
-)
+TABLED = AT_ONCE("row_groups, table", "U drawn once into a table, one pass over the rows", "a9a iteration")
+STREAMED = AT_ONCE("row_groups, streams", "signs drawn anew for each non-zero", "rcv1 refresh, Rademacher")
+BLOCKS = AT_ONCE("column_blocks", "32 columns of U at a time, all rows past them", "rcv1 refresh, Gaussian")
 COORDINATES = Row(
     "along_coordinates", "coordinate_groups", "the rows with a_ij ≠ 0 alone", "w8a zo-fw gradient"
 )
