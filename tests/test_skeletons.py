@@ -12,9 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 import zofw
+from zofw.directions import laws
 from zofw.extend.new import KINDS, ROOMS, new
 from zofw.extend.skeletons import my_law, my_method, my_problem, my_set
 from zofw.lab.cli import app
+from zofw.problems.registry import problems
 
 ROOT = Path(__file__).parent.parent
 
@@ -112,21 +114,29 @@ def test_a_broken_law_and_a_broken_problem_are_explained():
 
 
 def test_other_packages_are_found_by_their_entry_points(tmp_path, monkeypatch):
-    new("method", "from-afar", tmp_path)
     info = tmp_path / "far-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: far\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[zofw.methods]\nfrom-afar = from_afar:FromAfar\n")
+    registries = {"method": zofw.methods(), "set": zofw.sets(), "law": laws, "problem": problems}
+    lines = [f"[zofw.{kind}s]\nfar-{kind} = far_{kind}:Far{kind.capitalize()}\n" for kind in registries]
+    (info / "entry_points.txt").write_text("".join(lines))
     monkeypatch.syspath_prepend(tmp_path)
     importlib.invalidate_caches()
-    registry = zofw.methods()
-    registry.__dict__.pop("others", None)
+    for kind, registry in registries.items():
+        new(kind, f"far-{kind}", tmp_path)
+        monkeypatch.delitem(registry.__dict__, "others", raising=False)
     try:
-        assert "from-afar" in registry and "from-afar" not in list(registry)
-        f = my_problem.Distances()
-        assert zofw.minimize(f, zofw.Simplex(), method="from-afar", budget=2000, rng=0).nfev <= 2000
-        assert '"from-afar"' in CliRunner().invoke(app, ["methods", "--json"]).output
-        with pytest.raises(KeyError, match="did you mean 'from-afar'"):
-            registry["from-far"]
+        for kind, registry in registries.items():
+            assert f"far-{kind}" in registry and f"far-{kind}" not in list(registry)
+            assert f'"far-{kind}"' in CliRunner().invoke(app, [f"{kind}s", "--json"]).output
+            checked = CliRunner().invoke(app, ["check", kind, f"far-{kind}"])
+            assert checked.exit_code == 0 and "keeps every law" in checked.output, checked.output
+        with pytest.raises(KeyError, match="did you mean 'far-method'"):
+            zofw.methods()["from-method"]
+        f = problems["far-problem"]()
+        far = zofw.minimize(f, "far-set", method="far-method", budget=2000, rng=0)
+        assert far.nfev <= 2000 and far.x.min() >= 0
+        assert zofw.minimize(f, "far-set", method=zofw.ZOSFW(law="far-law"), budget=2000, rng=0).nit > 1
     finally:
-        registry.__dict__.pop("others", None)
+        for registry in registries.values():
+            registry.__dict__.pop("others", None)

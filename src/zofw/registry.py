@@ -26,13 +26,13 @@ class UnknownName(KeyError):
 class Registry(Mapping[str, type[K]]):
     """Classes of one kind by name, in order of registration.
 
-    A name that is not registered here is looked for among the entry points of the group ``zofw.{kind}s`` that installed
-    packages declare; iteration goes over our own.
+    A name that is not registered here is looked for among the entry points of the group ``zofw.{kind}s`` ("zofw.laws" for a
+    "law of directions") that installed packages declare; iteration goes over our own.
 
     Parameters
     ----------
     kind
-        What is registered, as a singular noun: "set", "law", "method", "problem".
+        What is registered, as a singular noun: "set", "law of directions", "method", "problem".
 
     Examples
     --------
@@ -74,7 +74,7 @@ class Registry(Mapping[str, type[K]]):
         """What other installed packages declare, by name; a name of ours stays ours."""
         from importlib.metadata import entry_points  # kept out of `import zofw`
 
-        found = entry_points(group=f"zofw.{self.kind}s")
+        found = entry_points(group=f"zofw.{self.kind.split()[0]}s")
         return {point.name: point for point in found if point.name not in self._classes}
 
     def __getitem__(self, name: str) -> type[K]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from zofw.algorithms import methods
 from zofw.algorithms.facts import evaluate as value_of
 from zofw.core import ConvexSet, Problem, State
 from zofw.extend.mathematics import MethodSubject
@@ -83,7 +84,9 @@ def resumes_from_any_query(on: MethodSubject) -> Iterator[str]:
         path = Path(folder) / "run.npz"
         while (query := run.ask()) is not None:
             run.checkpoint(path)
-            own = {} if isinstance(on.method, str) else {"method": on.settings}
+            own = (
+                {} if on.method in list(methods) else {"method": on.settings}
+            )  # a file names no code but ours
             run = Session.resume(path, objective=objective, gradient=gradient, **own)
             again = run.ask()
             if again is None or again.cost != query.cost or not np.array_equal(again.anchors, query.anchors):

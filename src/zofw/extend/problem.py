@@ -74,4 +74,5 @@ def check_problem(problem: Problem) -> Report:
     >>> check_problem(Quadratic([1.0, 2.0], [[0.0, 1.0], [1.0, 0.0]])).ok
     True
     """
-    return Report(repr(problem), None, tuple(examine(law, problem) for law in LAWS))
+    subject = f"{type(problem).__name__} with n = {problem.n} and dim = {problem.dim}"
+    return Report(subject, None, tuple(examine(law, problem) for law in LAWS))

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -44,10 +45,16 @@ def first_sentence(thing: object) -> str:
     return re.split(r"(?<=\.)\s", text)[0].rstrip(".:")
 
 
-def _listed(registry: Mapping[str, Any], describe: Callable[[Any], dict[str, str]], as_json: bool) -> None:
-    """Our own, then those of other packages."""
-    names = [*registry, *(registry.others if isinstance(registry, Registry) else ())]
-    _rows([{"name": name, **describe(registry[name])} for name in names], as_json)
+def _listed(
+    registry: Mapping[str, Any],
+    describe: Callable[[Any], dict[str, str]],
+    as_json: bool,
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Our own, more of our own, then those of other packages."""
+    others = registry.others if isinstance(registry, Registry) else {}
+    named = {**registry, **more, **{name: registry[name] for name in others}}
+    _rows([{"name": name, **describe(made)} for name, made in named.items()], as_json)
 
 
 def _rows(rows: Sequence[Mapping[str, object]], as_json: bool) -> None:
@@ -99,7 +106,7 @@ def problems(as_json: Json = False) -> None:
 
     [dim]Example:[/dim]  zofw problems
     """
-    _listed({**registered_problems, **dict.fromkeys(attacks, attack)}, _made_by, as_json)
+    _listed(registered_problems, _made_by, as_json, dict.fromkeys(attacks, attack))
 
 
 def _made_by(made: Any) -> dict[str, str]:
