@@ -16,9 +16,9 @@ import numpy as np
 from zofw.core import ConvexSet, Problem
 from zofw.data import DataError, datasets, load, locate
 from zofw.data.store import find
-from zofw.lab.records import SpecError, record
+from zofw.lab.records import SpecError
 from zofw.lab.spec import Case, fingerprint
-from zofw.lab.store import read_json, write_json
+from zofw.lab.store import read_record, write_json
 from zofw.problems import UniversalAttack, problems
 from zofw.references import reference
 from zofw.sets import SETS, as_set
@@ -226,7 +226,7 @@ def optimum(case: Case, built: Built, path: Path, starts: int = 16) -> Optimum:
         "starts": starts,
     }
     if path.is_file():
-        kept = record(Optimum, read_json(path), str(path))
+        kept = read_record(Optimum, path, "a reference value")
         if kept.key == key:
             return kept
     found = reference(built.problem, built.set, starts=starts)

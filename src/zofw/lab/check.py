@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from zofw.core import MethodLike, Task
+from zofw.core import MethodLike
 from zofw.lab.cases import NO_CODE, Built, Code
 from zofw.lab.experiment import present
-from zofw.lab.methods import all_methods, build
-from zofw.lab.runner import MISTAKES, built
+from zofw.lab.methods import all_methods
+from zofw.lab.runner import MISTAKES, Unit, built, settings
 from zofw.lab.spec import Case, Experiment, Method
 from zofw.run import BudgetError, Session
 
@@ -43,9 +43,7 @@ def check_experiment(experiment: Experiment, code: Code = NO_CODE) -> list[Check
 def _check(case: Case, method: Method, ready: Built, experiment: Experiment) -> Checked:
     lr = (method.grid or experiment.tuning.grid or (None,))[0]
     try:
-        task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=case.budget)
-        made = build(method, ready.names(case, lr), task, lr)
-        cost = least_budget(made, ready)
+        cost = least_budget(settings(Unit("", case, method, lr, 0, "objective", 0), ready), ready)
     except MISTAKES as error:
         return Checked(case.name, method.label, error=f"{case.name}, {method.label}: {error}")
     return Checked(case.name, method.label, cost, case.budget // max(cost, 1))

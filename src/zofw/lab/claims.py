@@ -23,7 +23,7 @@ worse and nowhere the whole band.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -107,14 +107,8 @@ class _Judge:
         return Band(min(low, high), median, max(low, high))
 
     def found(self, verdict: str, at: int, mine: Band, rival: str, theirs: Band) -> ClaimFinding:
-        return ClaimFinding(
-            self.case.name,
-            verdict,
-            float(self.case.queries[at]),
-            self.turned(mine),
-            rival,
-            self.turned(theirs),
-        )
+        queries = float(self.case.queries[at])
+        return ClaimFinding(self.case.name, verdict, queries, self.turned(mine), rival, self.turned(theirs))
 
     def turned(self, band: Band) -> Band:
         low, high = sorted((self.sign * band.low, self.sign * band.high))
@@ -179,9 +173,7 @@ class _Judge:
         times = end / float(self.case.queries[here]) if reached else 0.0
         verdict = HOLDS if times >= self.claim.factor else FAILS
         found = self.found(verdict, here, self.point(self.claim.method, here), rival, theirs)
-        return ClaimFinding(
-            found.case, verdict, found.queries, found.value, rival, found.rival_value, times, end
-        )
+        return replace(found, times=times, rival_queries=end)
 
     def falls(self, at: int) -> ClaimFinding:
         """The slope of logarithms of the median and of the quartiles."""

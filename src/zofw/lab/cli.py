@@ -19,7 +19,7 @@ import zofw
 from zofw.lab.cases import Code
 from zofw.lab.check import check_experiment
 from zofw.lab.claims import by_heading, figures_of
-from zofw.lab.console import console, ends, errors, plain_table, watching
+from zofw.lab.console import console, ends, errors, plain_table, told, watching
 from zofw.lab.desk_commands import counter
 from zofw.lab.experiment import EXPERIMENTS, StoredExperiment, conduct, find_experiment, present, tune
 from zofw.lab.extend import EXTENDING
@@ -139,15 +139,12 @@ def resume(
     """
     if (folder / "experiment.json").is_file() or not (folder / "spec.json").is_file():
         _carry_out(StoredExperiment.read(folder).spec, folder, workers, quiet, as_json, code=_code(code))
-        return
+        return None
     outcome = execute(Unit.read(folder, _code(code)))
     if outcome.result is None:
-        _end([outcome.error])
-    elif as_json:
-        typer.echo(json.dumps(plain(outcome.result)))
-    else:
-        words = f"{folder}: {outcome.result.message} objective {outcome.result.objective:.6g}"
-        console().print(words, soft_wrap=True)
+        return _end([outcome.error])
+    end = outcome.result
+    return told(as_json, plain(end), f"{folder}: {end.message} objective {end.objective:.6g}")
 
 
 @app.command("tune")
@@ -168,18 +165,14 @@ def tune_rates(
     experiment = read(spec, profile)
     if not experiment.tuning.seeds:
         raise SpecError(f"{spec} has no [tune] with seeds and a grid, so there is nothing to choose from.")
-    screen = console()
-    with watching(screen, quiet=quiet or as_json) as watcher:
+    with watching(console(), quiet=quiet or as_json) as watcher:
         rates, sentences = tune(
             experiment, out or _default_out(experiment), code=_code(code), workers=workers, watcher=watcher
         )
-    if as_json:
-        typer.echo(json.dumps([{"case": c, "method": m, "lr": lr} for (c, m), lr in rates.items()]))
-    else:
-        table = plain_table("learning rates", "case", "method", "lr", left=2)
-        for (case, label), lr in rates.items():
-            table.add_row(case, label, f"{lr:g}")
-        screen.print(table)
+    table = plain_table("learning rates", "case", "method", "lr", left=2)
+    for (case, label), lr in rates.items():
+        table.add_row(case, label, f"{lr:g}")
+    told(as_json, [{"case": c, "method": m, "lr": lr} for (c, m), lr in rates.items()], table)
     _end(sentences)
 
 
@@ -325,15 +318,12 @@ def _code(path: Path | None) -> Code:
 def _check(experiment: Experiment, code: Code, as_json: bool) -> None:
     """What each method needs on each case, or what is wrong with it; exit code 1 where something is."""
     found = check_experiment(experiment, code)
-    if as_json:
-        typer.echo(json.dumps(plain(found)))
-    else:
-        table = plain_table(None, "case", "method", "first iteration", "iterations", left=2)
-        for row in found:
-            paid = f"at most {number(row.iterations)}" if row.iterations else "the budget pays for none"
-            if not row.error:
-                table.add_row(row.case, row.method, f"{number(row.cost)} queries", paid)
-        console().print(table)
+    table = plain_table(None, "case", "method", "first iteration", "iterations", left=2)
+    for row in found:
+        paid = f"at most {number(row.iterations)}" if row.iterations else "the budget pays for none"
+        if not row.error:
+            table.add_row(row.case, row.method, f"{number(row.cost)} queries", paid)
+    told(as_json, plain(found), table)
     _end([row.error for row in found if row.error])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +19,7 @@ from zofw.lab.numbers import number
 from zofw.lab.runner import UnitOutcome, UnitProgress, Watcher
 from zofw.lab.summary import CaseSummary, Summary
 
-__all__ = ["console", "ends", "errors", "plain_table", "watching"]
+__all__ = ["console", "ends", "errors", "plain_table", "told", "watching"]
 
 PIPE_WIDTH = 160
 
@@ -36,6 +38,15 @@ def plain_table(title: str | None, *heads: str, left: int = 1) -> Table:
             head, justify="left" if k < left else "right", overflow="fold", no_wrap=k == 0 and left == 1
         )
     return table
+
+
+def told(as_json: bool, content: object, *shown: Table | Text | str) -> None:
+    """One JSON document for programs, or what people read."""
+    if as_json:
+        sys.stdout.write(json.dumps(content) + "\n")
+        return
+    for part in shown:
+        console().print(part, soft_wrap=not isinstance(part, Table))
 
 
 def ends(summary: Summary, case: CaseSummary) -> Table:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from zofw.desk import AnswerError, Desk, Request, read_request, write_answer
 from zofw.desk.files import load
-from zofw.lab.console import console, plain_table
+from zofw.lab.console import plain_table, told
 from zofw.lab.guard import guarded
 from zofw.lab.options import Json
 from zofw.run import FileError
@@ -34,17 +34,14 @@ def list_requests(folder: FolderArgument, as_json: Json = False) -> None:
     [dim]Example:[/dim]  zofw desk list lab
     """
     requests = _open(folder)
-    if as_json:
-        typer.echo(json.dumps([request.document() for request in requests]))
-        return
     table = plain_table(None, "request", "for", "evaluations", "first component", "first point")
     for request in requests:
         x, i = next(iter(request))
         shown = " ".join(f"{value:.6g}" for value in x[:6]) + (" …" if len(x) > 6 else "")
         table.add_row(request.id, request.purpose, str(len(request)), str(i), shown)
-    console().print(table)
-    for purpose, why in {request.purpose: request.why for request in requests}.items():
-        console().print(f"{purpose}: {why}")
+    reasons = {request.purpose: request.why for request in requests}
+    words = [f"{purpose}: {why}" for purpose, why in reasons.items()]
+    told(as_json, [request.document() for request in requests], table, *words)
 
 
 @counter.command()
@@ -55,15 +52,12 @@ def status(folder: FolderArgument, as_json: Json = False) -> None:
     [dim]Example:[/dim]  zofw desk status lab --json
     """
     found = load(_there(folder, "status.json"))
-    if as_json:
-        typer.echo(json.dumps(found))
-        return
-    screen = console()
-    for name in ("method", "message", "iterations", "evaluations", "failed", "budget", "asked", "answered"):
-        screen.print(f"{name:12} {found.get(name)}")
+    names = ("method", "message", "iterations", "evaluations", "failed", "budget", "asked", "answered")
+    lines = [f"{name:12} {found.get(name)}" for name in names]
     for room in ("requests", "answers", "refused"):
         files = [file for file in (folder / room).glob("*") if not file.name.endswith(".why.txt")]
-        screen.print(f"{room + '/':12} {len(files)} files")
+        lines.append(f"{room + '/':12} {len(files)} files")
+    told(as_json, found, *lines)
 
 
 @counter.command()
@@ -91,12 +85,9 @@ def answer(
     """
     for request in _open(folder):
         if request.id == id:
-            told = [None if text == "-" else _number(text, id) for text in values or []]
-            path = write_answer(folder, request, told or None, failed=failed, paid=not unpaid)
-            typer.echo(json.dumps({"answer": str(path)})) if as_json else console().print(
-                path, soft_wrap=True
-            )
-            return
+            numbers = [None if text == "-" else _number(text, id) for text in values or []]
+            path = write_answer(folder, request, numbers or None, failed=failed, paid=not unpaid)
+            return told(as_json, {"answer": str(path)}, Text(str(path)))
     raise AnswerError(
         f"There is no open request {id!r} in {folder}; `zofw desk list` shows those there are.", id
     )
@@ -126,15 +117,11 @@ def read(
                 "refused": {str(path): reason for path, reason in seen.refused.items()},
             }
         found = desk.status()
-    if as_json:
-        typer.echo(json.dumps(found | look))
-        return
-    screen = console()
-    screen.print(f"{look.get('taken', 0)} values taken; {found['asked'] - found['answered']} are asked for.")
-    for path, reason in look.get("refused", {}).items():
-        screen.print(f"{path}: {reason}", soft_wrap=True)
-    for path in look.get("waiting", []):
-        screen.print(f"{path} is not filled in, or not written to its end.", soft_wrap=True)
+    asked = found["asked"] - found["answered"]
+    lines = [f"{look.get('taken', 0)} values taken; {asked} are asked for."]
+    lines += [f"{path}: {reason}" for path, reason in look.get("refused", {}).items()]
+    lines += [f"{path} is not filled in, or not written to its end." for path in look.get("waiting", [])]
+    told(as_json, found | look, *lines)
 
 
 def _there(folder: Path, name: str) -> Path:

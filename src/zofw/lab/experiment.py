@@ -20,7 +20,7 @@ from zofw.lab.provenance import Environment, environment
 from zofw.lab.records import SpecError, record
 from zofw.lab.runner import Unit, UnitOutcome, Watcher, find_optimum, one_thread, run_all
 from zofw.lab.spec import Case, Experiment, Method, fingerprint, read
-from zofw.lab.store import Folder, StoreError, read_json, read_trace, write_json
+from zofw.lab.store import Folder, StoreError, read_json, read_record, read_trace, write_json
 
 __all__ = [
     "EXPERIMENTS",
@@ -57,10 +57,7 @@ class StoredExperiment:
             raise StoreError(
                 f"{out} holds no experiment: there is no experiment.json. Name a directory that zofw run, demo or reproduce made."
             )
-        try:
-            return record(cls, read_json(path), str(path))
-        except SpecError as error:
-            raise StoreError(f"{path} is not a stored experiment: {error}") from error
+        return read_record(cls, path, "a stored experiment")
 
 
 def find_experiment(name: str) -> Path:

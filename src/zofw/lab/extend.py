@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,8 @@ from zofw.algorithms import methods
 from zofw.directions import laws
 from zofw.extend import check_law, check_method, check_problem
 from zofw.extend.new import KINDS, new
-from zofw.lab.console import console
+from zofw.lab.console import console, told
+from zofw.lab.options import Json
 from zofw.lab.spec import SpecError
 from zofw.problems.registry import problems
 from zofw.registry import Registry
@@ -61,7 +61,7 @@ def check_(
     kind: KindArgument,
     path: Annotated[str, typer.Argument(help="A registered name, module, module:object or package.object.")],
     dim: Annotated[int, typer.Option("--dim", "-d", min=1, help="The dimension to try a set in.")] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="Only JSON on stdout, for programs.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Run the laws of a method, a set, a law or a problem; exit code 1 where one is broken.
 
@@ -71,11 +71,8 @@ def check_(
         raise SpecError(f"zofw check knows {', '.join(KINDS)}; got {kind!r}.")
     found = _found(kind, path)
     report = check_set(found, dim) if kind == "set" else CHECKS[kind](found)
-    if as_json:
-        findings = [{"law": f.law, "ok": f.ok, "why": f.why} for f in report.findings]
-        typer.echo(json.dumps({"ok": report.ok, "subject": report.subject, "laws": findings}))
-    else:
-        console().print(Text(str(report)), soft_wrap=True)
+    findings = [{"law": f.law, "ok": f.ok, "why": f.why} for f in report.findings]
+    told(as_json, {"ok": report.ok, "subject": report.subject, "laws": findings}, Text(str(report)))
     if not report.ok:
         raise typer.Exit(1)
 

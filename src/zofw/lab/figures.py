@@ -70,32 +70,22 @@ def draw_curves(summary: Summary, stem: Path, *, group: str | None = None) -> li
     palette = colours(labels)
     columns = 1 if len(cases) == 1 else 2
     rows = math.ceil(len(cases) / columns)
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=(WIDTH, (3.7 if columns == 1 else 2.9) * rows + 0.9),
-        squeeze=False,
-        layout="constrained",
-    )
+    size = WIDTH, (3.7 if columns == 1 else 2.9) * rows + 0.9
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
     shown: dict[str, Line2D] = {}
     for axis, case in zip(axes.flat, cases, strict=False):
         for curve in case.curves:
             if group is not None and curve.group != group:
                 continue
             front = palette[curve.label] != GREY
-            style = {
-                "color": palette[curve.label],
-                "linestyle": STYLES[(labels.index(curve.label) // 5) % len(STYLES)]
-                if len(labels) <= MANY
-                else "-",
-                "zorder": 3 if front else 2,
-            }
+            dash = STYLES[(labels.index(curve.label) // 5) % len(STYLES)] if len(labels) <= MANY else "-"
+            style = {"color": palette[curve.label], "linestyle": dash, "zorder": 3 if front else 2}
+            low, middle, high = curve.band
             if curve.window:
                 axis.plot(case.queries, curve.median, linewidth=0.6, alpha=0.6, **style)
             width = 1.7 if len(labels) <= MANY else 2.6 if front else 0.9
-            (line,) = axis.plot(case.queries, curve.window or curve.median, linewidth=width, **style)
-            band = curve.window_low or curve.low, curve.window_high or curve.high
-            axis.fill_between(case.queries, *band, color=palette[curve.label], alpha=0.16, linewidth=0)
+            (line,) = axis.plot(case.queries, middle, linewidth=width, **style)
+            axis.fill_between(case.queries, low, high, color=palette[curve.label], alpha=0.16, linewidth=0)
             shown[curve.label] = line
         _dress(axis, case, summary.measure)
         if len(labels) > MANY and columns == 1:
@@ -103,14 +93,8 @@ def draw_curves(summary: Summary, stem: Path, *, group: str | None = None) -> li
     for axis in list(axes.flat)[len(cases) :]:
         axis.remove()
     if len(labels) <= MANY or columns > 1:
-        figure.legend(
-            list(shown.values()),
-            list(shown),
-            loc="outside lower center",
-            ncols=min(len(shown), 4),
-            frameon=False,
-            fontsize=8.5,
-        )
+        look = {"loc": "outside lower center", "ncols": min(len(shown), 4), "frameon": False, "fontsize": 8.5}
+        figure.legend(list(shown.values()), list(shown), **look)
     figure.suptitle(summary.title, fontsize=12)
     return _saved(figure, stem)
 
@@ -134,16 +118,8 @@ def _label_ends(axis: Axes, curves: Sequence[Curve], palette: Mapping[str, str])
     }
     for label, height in apart(heights, 0.042).items():
         weight = "bold" if palette[label] != GREY else "normal"
-        axis.text(
-            1.01,
-            height,
-            label,
-            color=palette[label],
-            transform=axis.transAxes,
-            fontsize=7.5,
-            va="center",
-            weight=weight,
-        )
+        drawn = axis.text(1.01, height, label, transform=axis.transAxes, fontsize=7.5, va="center")
+        drawn.set(color=palette[label], weight=weight)
 
 
 def _saved(figure: Figure, stem: Path) -> list[Path]:
@@ -174,13 +150,8 @@ def draw_images(rows: Sequence[tuple[str, Array, Sequence[str]]], stem: Path, ti
     """Images in a grid, one named row each: (name, (m, C, H, W) in [−½, ½], m captions)."""
     plt = _pyplot()
     count = max(len(images) for _, images, _ in rows)
-    figure, axes = plt.subplots(
-        len(rows),
-        count,
-        figsize=(1.05 * count + 1.5, 1.25 * len(rows) + 0.7),
-        squeeze=False,
-        layout="constrained",
-    )
+    size = 1.05 * count + 1.5, 1.25 * len(rows) + 0.7
+    figure, axes = plt.subplots(len(rows), count, figsize=size, squeeze=False, layout="constrained")
     for line, (name, images, captions) in zip(axes, rows, strict=True):
         for axis, image, caption in zip(line, images, captions, strict=True):
             pixels = np.clip(np.moveaxis(image, 0, -1) + 0.5, 0.0, 1.0)

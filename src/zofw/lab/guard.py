@@ -21,18 +21,8 @@ __all__ = ["guarded"]
 
 P = ParamSpec("P")
 
-MISTAKES = (
-    SpecError,
-    StoreError,
-    DataError,
-    FileError,
-    AnswerError,
-    BudgetError,
-    LockedError,
-    EvaluationError,
-    UnknownName,
-    ImportError,
-)
+ABOUT_FILES = (SpecError, StoreError, DataError, FileError, LockedError)
+MISTAKES = (*ABOUT_FILES, AnswerError, BudgetError, EvaluationError, UnknownName, ImportError)
 
 
 def guarded(function: Callable[P, None]) -> Callable[P, None]:
@@ -46,10 +36,8 @@ def guarded(function: Callable[P, None]) -> Callable[P, None]:
             errors(console(stderr=True), [str(error)])
             raise typer.Exit(2) from error
         except KeyboardInterrupt as interruption:
-            errors(
-                console(stderr=True),
-                ["Interrupted. What was done is kept; the same command goes on from there."],
-            )
+            words = "Interrupted. What was done is kept; the same command goes on from there."
+            errors(console(stderr=True), [words])
             raise typer.Exit(130) from interruption
 
     return guard

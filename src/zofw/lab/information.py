@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,7 @@ from zofw.data import cache_folder, datasets, fetch, locate, verify
 from zofw.directions import laws as laws_of_directions
 from zofw.kernels.table import KERNELS
 from zofw.lab.cases import attack, attacks
-from zofw.lab.console import console, plain_table
+from zofw.lab.console import console, plain_table, told
 from zofw.lab.guard import guarded
 from zofw.lab.options import Json
 from zofw.lab.plain_text import plain
@@ -59,13 +58,10 @@ def _listed(
 
 def _rows(rows: Sequence[Mapping[str, object]], as_json: bool) -> None:
     """As a table, or as JSON."""
-    if as_json:
-        typer.echo(json.dumps(rows))
-        return
     table = plain_table(None, *rows[0], left=len(rows[0]))
     for row in rows:
         table.add_row(*(Text("" if value is None else str(value)) for value in row.values()))
-    console().print(table)
+    told(as_json, rows, table)
 
 
 def _method(cls: type[object]) -> dict[str, str]:
@@ -124,30 +120,17 @@ def list_(as_json: Json = False) -> None:
     rows = []
     for name, dataset in datasets().items():
         places = locate(name)
-        here = (
-            "embedded"
-            if not places
-            else "here"
-            if all(places.values())
-            else "in part"
-            if any(places.values())
-            else "missing"
-        )
+        found = "here" if all(places.values()) else "in part" if any(places.values()) else "missing"
+        here = found if places else "embedded"
         part = next(iter(dataset.parts.values()))
         rows.append({"name": name, "n": part.n, "d": part.d, "found": here, "about": dataset.about})
-    if as_json:
-        typer.echo(json.dumps(rows))
-        return
     table = plain_table(None, "name", "n", "d", "found", "about")
     for row in rows:
         table.add_row(
-            *(
-                Text("" if value is None else f"{value:,}" if isinstance(value, int) else value)
-                for value in row.values()
-            )
+            *(Text("" if v is None else f"{v:,}" if isinstance(v, int) else v) for v in row.values())
         )
     table.columns[-1].justify = "left"
-    console().print(table)
+    told(as_json, rows, table)
 
 
 @shelf.command("fetch")
@@ -174,21 +157,12 @@ def verify_(
     [dim]Example:[/dim]  zofw datasets verify a9a w8a
     """
     checks = [(name, check) for name in names or datasets() for check in verify(name)]
-    if as_json:
-        typer.echo(
-            json.dumps(
-                [{"name": name, "file": c.file, "status": c.status, "detail": c.detail} for name, c in checks]
-            )
-        )
-    else:
-        table = plain_table(None, "data set", "file", "status", left=3)
-        for name, check in checks:
-            table.add_row(
-                name,
-                check.file,
-                Text(f"{check.status}. {check.detail}" if check.status == "damaged" else check.status),
-            )
-        console().print(table)
+    rows = [{"name": name, "file": c.file, "status": c.status, "detail": c.detail} for name, c in checks]
+    table = plain_table(None, "data set", "file", "status", left=3)
+    for name, check in checks:
+        words = f"{check.status}. {check.detail}" if check.status == "damaged" else check.status
+        table.add_row(name, check.file, Text(words))
+    told(as_json, rows, table)
     if any(check.status == "damaged" for _, check in checks):
         raise typer.Exit(1)
 
@@ -243,25 +217,18 @@ def doctor(
         "data found": ", ".join(name for name in datasets() if all(locate(name).values())) or "none",
         "data missing": ", ".join(name for name in datasets() if not all(locate(name).values())) or "none",
     }
-    if as_json:
-        typer.echo(json.dumps(facts))
-        return
     table = plain_table(None, "", "", left=2)
     for name, fact in facts.items():
         table.add_row(name, Text(str(fact)))
-    console().print(table)
+    told(as_json, facts, table)
 
 
 def _code() -> str:
     """Who would do it here."""
     if not _importable("numba") or zofw.kernels.choice() == "numpy":
         return "plain"
-    waits = zofw.kernels.choice() == "auto"
-    return (
-        f"plain for the first {zofw.kernels.PATIENCE} entries of a process, then compiled"
-        if waits
-        else "compiled"
-    )
+    waits = f"plain for the first {zofw.kernels.PATIENCE} entries of a process, then "
+    return waits * (zofw.kernels.choice() == "auto") + "compiled"
 
 
 def _importable(name: str) -> bool:
@@ -269,9 +236,5 @@ def _importable(name: str) -> bool:
 
 
 LOOKING: dict[str, Callable[..., None]] = {
-    "methods": methods,
-    "sets": sets,
-    "laws": laws,
-    "problems": problems,
-    "doctor": doctor,
+    command.__name__: command for command in (methods, sets, laws, problems, doctor)
 }

@@ -6,31 +6,15 @@ import re
 
 __all__ = ["plain"]
 
-SIGNS = {
-    r"\le": "≤",
-    r"\ge": "≥",
-    r"\sum": "Σ",
-    r"\max": "max",
-    r"\min": "min",
-    r"\infty": "∞",
-    r"\in": "∈",
-    r"\|": "‖",
-    r"\langle": "⟨",
-    r"\rangle": "⟩",
-    r"\times": "×",
-    r"\dots": "…",
-    r"\succeq": "⪰",
-    r"\sigma": "σ",
-    r"\lambda": "λ",
-    r"\mu": "μ",
-    r"\top": "T",
-    r"\pm": "±",
-    r"\tfrac": "",
-    r"\frac": "",
-    r"\sqrt": "√",
-    r"\,": " ",
-    r"\ ": " ",
-}
+NAMES = r"\le \ge \sum \max \min \infty \in \| \langle \rangle \times \dots \succeq \sigma \lambda \mu \top \pm \sqrt"
+SIGNS = dict(
+    zip(
+        NAMES.split(),
+        ["≤", "≥", "Σ", "max", "min", "∞", "∈", "‖", "⟨", "⟩", "×", "…", "⪰", "σ", "λ", "μ", "T", "±", "√"],
+        strict=True,
+    )
+)
+SIGNS |= {r"\tfrac": "", r"\frac": "", r"\,": " ", r"\ ": " "}
 SCRIPTS = {
     "_": dict(zip("0123456789ipnjmk∞", "₀₁₂₃₄₅₆₇₈₉ᵢₚₙⱼₘₖ∞", strict=True)),
     "^": dict(zip("0123456789Tn", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵀⁿ", strict=True)),

@@ -9,20 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from zofw.core import Task
 from zofw.lab.cases import NO_CODE, Code
 from zofw.lab.claims import by_heading, figures_of
 from zofw.lab.experiment import find_experiment, identity
-from zofw.lab.methods import build
 from zofw.lab.numbers import number
 from zofw.lab.provenance import code_of, environment
 from zofw.lab.records import Plain, SpecError, plain
 from zofw.lab.report import OVERTAKING, overtaking, protocol, rate_of
-from zofw.lab.runner import built
+from zofw.lab.runner import Unit, built, perform
 from zofw.lab.spec import Experiment, read
 from zofw.lab.store import write_json
 from zofw.lab.summary import CaseSummary, Curve, Summary, read_summary
-from zofw.run import Session, minimize
+from zofw.run import Session
 
 __all__ = ["page", "publish", "published", "repeat", "rewrite", "standing"]
 
@@ -112,8 +110,6 @@ def repeat(target: Path, code: Code = NO_CODE) -> list[str]:
 def _opens_alike(experiment: Experiment, name: str, curve: Curve, code: Code) -> bool:
     (case,) = (case for case in experiment.cases if case.name == name)
     (method,) = (method for method in experiment.methods if method.label == curve.label)
-    ready = built(case, code)
-    task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=case.budget)
     last = curve.opening[-1][0] if curve.opening else 0.0
 
     def enough(session: Session) -> None:
@@ -122,17 +118,9 @@ def _opens_alike(experiment: Experiment, name: str, curve: Curve, code: Code) ->
 
     if not last:
         return True  # the budget did not pay for an iteration
-    result = minimize(
-        ready.problem,
-        ready.set,
-        method=build(method, ready.names(case, curve.lr), task, curve.lr),
-        budget=case.budget,
-        rng=experiment.seeds[0],
-        diagnose=experiment.diagnose,
-        progress=False,
-        observers=[enough],
-        structure=method.structure,
-    )
+    seed, measure, diagnose = experiment.seeds[0], experiment.measure, experiment.diagnose
+    unit = Unit("", case, method, curve.lr, seed, measure, diagnose)
+    result = perform(unit, built(case, code), enough, None)
     found = np.column_stack([result.trace.queries, result.trace.objective])[: len(curve.opening)]
     return found.shape == np.shape(curve.opening) and np.allclose(
         found, curve.opening, rtol=10.0 ** (1 - DIGITS)

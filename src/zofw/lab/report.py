@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from zofw.extras import extra
-from zofw.lab.claims import by_heading, words
+from zofw.lab.claims import Band, by_heading, words
 from zofw.lab.experiment import StoredExperiment, source_of
 from zofw.lab.figures import AXES, MANY, QUERIES, apart, colours, draw_curves, strong
 from zofw.lab.images import draw_adversarial, reached, stored_images
@@ -269,11 +269,7 @@ def _traces(
 ) -> Iterator[dict[str, object]]:
     colour = palette[curve.label]
     shared = {"type": "scatter", "mode": "lines", "legendgroup": curve.label, "meta": curve.group}
-    low, middle, high = (
-        (curve.window_low, curve.window, curve.window_high)
-        if curve.window
-        else (curve.low, curve.median, curve.high)
-    )
+    low, middle, high = curve.band
     if curve.runs > 1:
         yield {
             **shared,
@@ -318,62 +314,34 @@ def write_tables(summary: Summary, folder: Path) -> dict[str, Path]:
             [
                 [case.name, curve.label, int(q), *(f"{v:.6g}" for v in values)]
                 for case, curve in both
+                for low, middle, high in [curve.band]
                 for q, *values in zip(
-                    case.queries, curve.median, curve.low, curve.high,
-                    curve.window or curve.median, curve.window_low or curve.low, curve.window_high or curve.high,
-                    strict=True,
+                    case.queries, curve.median, curve.low, curve.high, middle, low, high, strict=True
                 )
             ],
-        )  # fmt: skip
+        )
+        crossings = [(case.name, crossing) for case in summary.cases for crossing in case.crossings]
         tables["crossings"] = (
             ["case", "method", "rival", *quartiles, "seeds", "of"],
-            [
-                [
-                    case.name,
-                    c.method,
-                    c.rival,
-                    *("" if v is None else v for v in (c.median, c.low, c.high)),
-                    c.seeds,
-                    c.of,
-                ]
-                for case in summary.cases
-                for c in case.crossings
-            ],
+            [[name, *_values(c, "method rival median low high seeds of")] for name, c in crossings],
         )
     if summary.tuning.seeds:
+        rates = [(case.name, curve.label, curve.rate) for case, curve in both if curve.rate is not None]
         tables["tuning"] = (
             ["case", "method", "lr", "median_window", "chosen", "at_edge", "share_of_budget"],
             [
-                [
-                    case.name,
-                    curve.label,
-                    lr,
-                    score,
-                    float(lr) == curve.rate.lr,
-                    curve.rate.at_edge,
-                    curve.rate.share,
-                ]
-                for case, curve in both
-                if curve.rate is not None
-                for lr, score in curve.rate.scores.items()
+                [*where, lr, score, float(lr) == rate.lr, *_values(rate, "at_edge share")]
+                for *where, rate in rates
+                for lr, score in rate.scores.items()
             ],
         )
     if summary.claims:
+        findings = [(claim, found) for claim in summary.claims for found in claim.cases]
         tables["claims"] = (
             ["claim", "verdict", "case", "case_verdict", "queries", "value", "rival", "rival_value"],
             [
-                [
-                    claim.id,
-                    claim.verdict,
-                    f.case,
-                    f.verdict,
-                    f.queries,
-                    f.value.median,
-                    f.rival,
-                    f.rival_value.median,
-                ]
-                for claim in summary.claims
-                for f in claim.cases
+                [claim.id, claim.verdict, *_values(f, "case verdict queries value rival rival_value")]
+                for claim, f in findings
             ],
         )
     made = {}
@@ -381,6 +349,12 @@ def write_tables(summary: Summary, folder: Path) -> dict[str, Path]:
         made[name] = folder / f"{name}.csv"
         write_whole(made[name], _csv(head, rows))
     return made
+
+
+def _values(row: object, names: str) -> list[object]:
+    """Fields of a row: of bands the median, nothing for what is unknown."""
+    found = [vars(row)[name] for name in names.split()]
+    return ["" if v is None else v.median if isinstance(v, Band) else v for v in found]
 
 
 def _end_row(case: CaseSummary, curve: Curve) -> list[object]:

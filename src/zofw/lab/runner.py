@@ -17,17 +17,16 @@ from multiprocessing.queues import Queue
 from pathlib import Path
 
 from zofw import kernels
-from zofw.core import Array, EvaluationError, Task
-from zofw.data import DataError
+from zofw.core import Array, EvaluationError, MethodLike, Task
 from zofw.lab.cases import NO_CODE, Built, Code, Optimum, build_case, optimum
 from zofw.lab.methods import build
 from zofw.lab.provenance import environment
-from zofw.lab.records import Plain, SpecError, plain, record
+from zofw.lab.records import Plain, plain
 from zofw.lab.spec import Case, Measure, Method, fingerprint
-from zofw.lab.store import Folder, StoreError, read_json, write_json, write_trace
+from zofw.lab.store import Folder, StoreError, read_json, read_record, write_json, write_trace
 from zofw.problems import mean_value
 from zofw.registry import UnknownName
-from zofw.run import BudgetError, FileError, LockedError, Session, Status, Trace, minimize
+from zofw.run import BudgetError, LockedError, Session, Status, Trace, minimize
 from zofw.run.record.result import Result
 
 __all__ = ["Ended", "Unit", "UnitOutcome", "UnitProgress", "Watcher", "execute", "run_all"]
@@ -36,17 +35,13 @@ REPAYS_COMPILING = 30_000_000  # queries of all runs; below, plain code is done 
 TOLD_EVERY = 0.25  # seconds between two messages of a worker
 SECONDS_TO_SAVE = 10.0  # for a worker whose parent is gone
 MISTAKES = (
-    SpecError,
-    DataError,
-    StoreError,
-    FileError,
-    LockedError,
-    EvaluationError,
-    UnknownName,
     ValueError,
     TypeError,
     ImportError,
-)
+    LockedError,
+    EvaluationError,
+    UnknownName,
+)  # of whoever wrote the specification
 
 
 @dataclass(frozen=True)
@@ -82,13 +77,10 @@ class Unit:
     @classmethod
     def read(cls, path: Path, code: Code = NO_CODE) -> Unit:
         """The run that a directory was made for."""
-        content = dict(read_json(path / "spec.json"))
+        file = path / "spec.json"
+        content = {**read_json(file), "path": str(path)}
         content.pop("fingerprint", None)
-        try:
-            found = record(cls, {**content, "path": str(path)}, str(path / "spec.json"))
-        except SpecError as error:
-            raise StoreError(f"{path / 'spec.json'} is not the specification of a run: {error}") from error
-        return dataclasses.replace(found, code=code)
+        return dataclasses.replace(read_record(cls, file, "the specification of a run", content), code=code)
 
 
 @dataclass(frozen=True)
@@ -127,10 +119,7 @@ class Ended:
 
     @classmethod
     def read(cls, folder: Folder) -> Ended:
-        try:
-            return record(cls, read_json(folder.summary), str(folder.summary))
-        except SpecError as error:
-            raise StoreError(str(error)) from error
+        return read_record(cls, folder.summary, "the end of a run")
 
 
 @dataclass(frozen=True)
@@ -171,22 +160,8 @@ def execute(unit: Unit, tell: Callable[[UnitProgress], None] | None = None) -> U
         if folder.finished:
             return UnitOutcome(unit, Ended.read(folder))
         ready = built(unit.case, unit.code)
-        task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=unit.case.budget)
         watch = _Watch(unit, ready, tell)
-        result = minimize(
-            ready.problem,
-            ready.set,
-            method=build(unit.method, ready.names(unit.case, unit.lr), task, unit.lr),
-            budget=unit.case.budget,
-            max_time=unit.max_time,
-            rng=unit.seed,
-            diagnose=unit.diagnose,
-            observers=[watch],
-            progress=False,
-            checkpoint=folder.checkpoint,
-            resume="auto",
-            structure=unit.method.structure,
-        )
+        result = perform(unit, ready, watch, folder.checkpoint)
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         watch.annotate(result.trace, result.x)
@@ -196,6 +171,22 @@ def execute(unit: Unit, tell: Callable[[UnitProgress], None] | None = None) -> U
     except MISTAKES as error:
         return UnitOutcome(unit, None, f"{unit.name}: {_sentence(error)}")
     return UnitOutcome(unit, Ended.read(folder))
+
+
+def settings(unit: Unit, ready: Built) -> MethodLike:
+    """The method of a run, with everything that its settings refer to."""
+    task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=unit.case.budget)
+    made: MethodLike = build(unit.method, ready.names(unit.case, unit.lr), task, unit.lr)
+    return made
+
+
+def perform(unit: Unit, ready: Built, watch: Callable[[Session], None], checkpoint: Path | None) -> Result:
+    """The run itself, from its checkpoint on where it has one."""
+    return minimize(
+        ready.problem, ready.set, method=settings(unit, ready), structure=unit.method.structure,
+        budget=unit.case.budget, max_time=unit.max_time, rng=unit.seed, diagnose=unit.diagnose,
+        observers=[watch], progress=False, checkpoint=checkpoint, resume="auto" if checkpoint else False,
+    )  # fmt: skip
 
 
 def _sentence(error: BaseException) -> str:
@@ -250,23 +241,12 @@ def _finished(unit: Unit, ready: Built, folder: Folder, result: Result) -> None:
     write_trace(folder.trace, result.trace)
     attack = unit.measure == "success-rate"
     ended = Ended(
-        objective=float(result.trace.objective[-1]),
-        queries=result.nfev,
-        lmos=result.nlmo,
-        iterations=result.nit,
-        seconds=result.time,
-        status=result.status.name.lower(),
-        message=result.message,
-        settings=result.settings,
-        reasons=result.reasons,
-        seed=tuple(result.seed),
-        ledger=result.ledger,
-        n=ready.problem.n,
-        dim=ready.problem.dim,
-        set=repr(ready.set),
+        float(result.trace.objective[-1]), result.nfev, result.nlmo, result.nit, result.time, result.status.name.lower(),
+        result.message, result.settings, result.reasons, tuple(result.seed), result.ledger,
+        ready.problem.n, ready.problem.dim, repr(ready.set),
         success_rate=result.trace.infos[-1]["success-rate"] if attack else None,
         distortion=ready.problem.distortion(result.last) if attack else None,
-    )
+    )  # fmt: skip
     write_json(folder.summary, ended)
     for path in folder.path.glob(f"{folder.checkpoint.name}*"):
         path.unlink()  # a journal of 10¹⁰ queries has a hundred megabytes

@@ -2,7 +2,8 @@
 
 A specification names cases (a problem, a set, a budget) and methods (a registered name and settings). Every method meets
 every case with every seed. A profile picks budgets, seeds and cases: ``quick`` for a look, ``full`` for the record. It names
-no code: problems and sets of one's own come from a file that the command line names, ``--code my.py``.
+no code: problems and sets of one's own come from a file that the command line names, ``--code my.py``. The page
+docs/specification.md says what every key is.
 
 A setting is a number, a word, a table for a schedule (``{power = {numerator = 2.0, offset = 8.0}}``) or for a law with its
 arguments (``{name = "gaussian", lazy = true}``), or a reference to a number of the case: ``"=batch"``, ``"=1/epoch"``,
@@ -54,29 +55,7 @@ def _folder_name(what: str, value: str) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """A problem over a set, with a budget of queries.
-
-    Attributes
-    ----------
-    name
-        Of the case, and of its folder.
-    problem
-        A registered problem (``zofw problems``), or a function of the file that ``--code`` names.
-    set
-        ``{name = …, …}``: a registered set (``zofw sets``) or a name of the code file, with its arguments.
-    budget
-        Most queries; or a table with a number for every profile.
-    title
-        The name in figures and tables.
-    data
-        The data set of a linear model.
-    arguments
-        Keywords for the problem.
-    parameters
-        Numbers that settings may refer to.
-    optional
-        Whether the case is left out where its files are missing.
-    """
+    """A problem over a set, with a budget of queries."""
 
     name: str
     problem: str
@@ -113,27 +92,7 @@ class Stated:
 
 @dataclass(frozen=True)
 class Method:
-    """A method under a label; its published step is multiplied by the tuned lr unless a setting refers to ``=lr``.
-
-    Attributes
-    ----------
-    name
-        A registered method (``zofw methods``), or "auto".
-    label
-        The name in figures and tables; the method's own by default.
-    group
-        "paper" or "others": the first version of a figure has the first group alone.
-    constructor
-        A classmethod that makes the settings, such as "paper".
-    settings
-        Its keywords. "auto" has one, ``structure = true``.
-    grid
-        Learning rates to begin with, in place of the experiment's.
-    derived
-        Whether sizes and smoothness are taken from the case, as the method declares.
-    stated
-        Exponents of n and d, for kind = "costs".
-    """
+    """A method under a label; its published step is multiplied by the tuned lr unless a setting refers to ``=lr``."""
 
     name: str
     label: str = ""
@@ -159,23 +118,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Tuning:
-    """How learning rates are chosen.
-
-    Attributes
-    ----------
-    seeds
-        Seeds of its own, which are not reported; none switches tuning off.
-    grid
-        Rates to begin with.
-    grids
-        Labels of methods and their rates, in place of both grids: for a profile whose budget wants others.
-    share
-        Share of the budget on which rates are tuned; all of it by default.
-    shares
-        Labels of methods whose rate is tuned on less than that, and on how much; pages say so.
-    widen
-        Whether a grid whose best rate is at its edge grows beyond it.
-    """
+    """How learning rates are chosen."""
 
     seeds: tuple[int, ...] = ()
     grid: tuple[float, ...] = ()
@@ -195,25 +138,7 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement, in our words, with the test that decides it on the stored curves.
-
-    Attributes
-    ----------
-    id, says
-        A name, and the statement.
-    test, method
-        How it is decided, and of which method; see :mod:`zofw.lab.claims`.
-    cases, against
-        Cases (all by default) and rivals (the paper's by default).
-    at
-        Share of the budget at which values are compared.
-    factor, level
-        Numbers of the test.
-    least
-        Cases in which it must hold; all by default.
-    by
-        Who says it, or of whom it is asked.
-    """
+    """A statement, in our words, with the test that decides it on the stored curves."""
 
     id: str
     says: str
@@ -243,39 +168,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A specification under one profile.
-
-    Attributes
-    ----------
-    name, title, about
-        Of folders, of pages, and a paragraph.
-    profile, note
-        The profile, and a sentence about it.
-    kind
-        "curves", "costs" (queries of one iteration), "complexity" (queries to reach ε) or "images".
-    measure
-        "gap", "objective" or "success-rate".
-    seeds
-        Of the reported runs.
-    fewer
-        Labels of methods that are run with the first so many of the seeds alone; pages show how many runs a row has.
-    cases, methods, claims
-        The tables ``[[case]]``, ``[[method]]`` and ``[[claim]]``, any number of each.
-    tuning
-        The table ``[tune]``: how learning rates are chosen.
-    diagnose
-        How often in a decade of queries the exact objective is put on a trace.
-    max_time
-        Seconds of one run.
-    starts
-        First-order starts of the reference value, where the problem is not convex.
-    others
-        Whether every other registered method is run too.
-    costs
-        Sizes, for kind = "costs" and "complexity".
-    source, count
-        The experiment whose runs are shown, and images of a row, for kind = "images".
-    """
+    """A specification under one profile."""
 
     name: str
     profile: str = ""

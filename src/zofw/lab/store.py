@@ -14,17 +14,19 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
 from zofw.core import Array
-from zofw.lab.records import plain
+from zofw.lab.records import SpecError, plain, record
 from zofw.run import Trace
 from zofw.run.record.trace import COLUMNS
 from zofw.storage import write_whole
 
-__all__ = ["Folder", "StoreError", "read_json", "read_trace", "write_json", "write_trace"]
+__all__ = ["Folder", "StoreError", "read_json", "read_record", "read_trace", "write_json", "write_trace"]
+
+T = TypeVar("T")
 
 
 class StoreError(ValueError):
@@ -42,6 +44,14 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} cannot be read: {error}.") from error
+
+
+def read_record(cls: type[T], path: Path, what: str, content: object = None) -> T:
+    """A dataclass from a JSON file, or from its content; an error says what the file should have been."""
+    try:
+        return record(cls, read_json(path) if content is None else content, str(path))
+    except SpecError as error:
+        raise StoreError(f"{path} is not {what}: {error}") from error
 
 
 class Folder:

@@ -21,7 +21,6 @@ from zofw.lab.curves import Crossing, crossing, held, query_grid, windows
 from zofw.lab.experiment import Rate, StoredExperiment, present, tuned_rates
 from zofw.lab.methods import all_methods
 from zofw.lab.provenance import Environment, environment
-from zofw.lab.records import SpecError, record
 from zofw.lab.runner import Ended, Unit
 from zofw.lab.spec import (
     Case,
@@ -34,10 +33,11 @@ from zofw.lab.spec import (
     Tuning,
     fingerprint,
 )
-from zofw.lab.store import Folder, StoreError, read_json, read_trace
+from zofw.lab.store import Folder, StoreError, read_record, read_trace
 
 __all__ = ["CaseSummary", "Curve", "End", "Summary", "compare", "read_summary", "summarise"]
 
+QUARTILES = [0.25, 0.5, 0.75]
 OPENING = 6  # rows of a trace that are published, to be repeated with later code
 FLOOR = 1e-12  # smallest gap that is told from 0
 
@@ -82,6 +82,13 @@ class Curve:
     def lr(self) -> float | None:
         return None if self.rate is None else self.rate.lr
 
+    @property
+    def band(self) -> tuple[tuple[float, ...], ...]:
+        """Lower quartile, median and upper quartile of the window medians, or of last iterates where there are none."""
+        if self.window:
+            return self.window_low, self.window, self.window_high
+        return self.low, self.median, self.high
+
 
 @dataclass(frozen=True)
 class CaseSummary:
@@ -101,21 +108,10 @@ class CaseSummary:
 
     def lines(self) -> Lines:
         """What claims look at."""
-        return Lines(
-            self.name,
-            self.budget,
-            np.array(self.queries),
-            {
-                curve.label: np.array(
-                    [curve.window_low, curve.window, curve.window_high]
-                    if curve.window
-                    else [curve.low, curve.median, curve.high]
-                )
-                for curve in self.curves
-            },
-            frozenset(curve.label for curve in self.curves if curve.group == "paper"),
-            frozenset(curve.label for curve in self.curves if curve.end.iterations == 0),
-        )
+        bands = {curve.label: np.array(curve.band) for curve in self.curves}
+        paper = frozenset(curve.label for curve in self.curves if curve.group == "paper")
+        idle = frozenset(curve.label for curve in self.curves if curve.end.iterations == 0)
+        return Lines(self.name, self.budget, np.array(self.queries), bands, paper, idle)
 
 
 @dataclass(frozen=True)
@@ -153,10 +149,7 @@ def read_summary(folder: Path) -> Summary:
     path = folder / "summary.json"
     if not path.is_file():
         raise StoreError(f"{folder} has no summary.json; make it with: zofw report {folder}")
-    try:
-        return record(Summary, read_json(path), str(path))
-    except SpecError as error:
-        raise StoreError(str(error)) from error
+    return read_record(Summary, path, "a summary")
 
 
 def described(stored: StoredExperiment) -> Summary:
@@ -205,7 +198,7 @@ def _comparable(beside: Summary, stored: StoredExperiment) -> dict[str, CaseSumm
 
 def _made_by(environment: Environment, paths: Sequence[Path]) -> Environment:
     """The environment with the commits and the code that each of the runs names: several of them where they differ."""
-    runs = [record(Environment, read_json(path), str(path)) for path in paths]
+    runs = [read_record(Environment, path, "an environment") for path in paths]
     code: dict[str, set[str]] = {}
     commits: dict[str, set[str]] = {}
     for run in runs:
@@ -298,18 +291,10 @@ def gather(
     }
     first = flat[0]
     return CaseSummary(
-        case.name,
-        case.title or case.name,
-        first.ended.n,
-        first.ended.dim,
-        first.ended.set,
-        case.budget,
-        optimum,
-        float(_measured(first.values[:1], optimum)[0]),
-        tuple(grid),
-        tuple(curves.values()),
+        case.name, case.title or case.name, first.ended.n, first.ended.dim, first.ended.set, case.budget, optimum,
+        float(_measured(first.values[:1], optimum)[0]), tuple(grid), tuple(curves.values()),
         tuple(known[pair] for pair in permutations(curves, 2) if pair in known),
-    )
+    )  # fmt: skip
 
 
 def compare(folders: Sequence[Path]) -> Summary:
@@ -362,7 +347,7 @@ def _optimum(path: Path, runs: Sequence[_Run], beside: CaseSummary | None) -> Op
         return beside.optimum
     if not path.is_file():
         return Optimum(best, "best value of any run; there is no reference", False)
-    kept = replace(record(Optimum, read_json(path), str(path)), key={})
+    kept = replace(read_record(Optimum, path, "a reference value"), key={})
     if kept.certified or best >= kept.value:
         return kept
     label = f"best value of any run, {kept.value - best:.1e} below the reference ({kept.label})"
@@ -374,7 +359,7 @@ def _measured(values: Array, optimum: Optimum | None) -> Array:
 
 
 def _band(values: Sequence[float] | Array) -> Band:
-    return Band(*(float(q) for q in np.quantile(values, [0.25, 0.5, 0.75])))
+    return Band(*(float(q) for q in np.quantile(values, QUARTILES)))
 
 
 def _curve(
@@ -387,35 +372,20 @@ def _curve(
 ) -> Curve:
     table = np.array([_measured(windows(run.queries, run.values, grid), optimum) for run in runs])
     last = np.array([_measured(held(run.queries, run.values, grid), optimum) for run in runs])
-    low, median, high = (tuple(line) for line in np.quantile(last, [0.25, 0.5, 0.75], axis=0))
-    window_low, window, window_high = (tuple(line) for line in np.quantile(table, [0.25, 0.5, 0.75], axis=0))
-    ends = [run.ended for run in runs]
+    names = ("low", "median", "high", "window_low", "window", "window_high")
+    lines = [*np.quantile(last, QUARTILES, axis=0), *np.quantile(table, QUARTILES, axis=0)]
+    quartiles = {name: tuple(line) for name, line in zip(names, lines, strict=True)}
+    ends, first = [run.ended for run in runs], runs[0]
+    counts = np.median([(e.queries, e.iterations, e.lmos, e.seconds) for e in ends], axis=0)
+    queries, iterations, lmos, seconds = map(float, counts)
     shifts = [end.distortion for end in ends if end.distortion is not None]
+    shift = float(np.median(shifts)) if shifts else None
+    end = End(
+        _band(last[:, -1]), _band(table[:, -1]), queries, iterations, lmos, seconds,
+        ends[0].status, ends[0].message, shift,
+    )  # fmt: skip
     return Curve(
-        label=label,
-        method=method.name,
-        group=method.group,
-        settings=ends[0].settings,
-        reasons=ends[0].reasons,
-        runs=len(runs),
-        median=median,
-        low=low,
-        high=high,
-        window=window,
-        window_low=window_low,
-        window_high=window_high,
-        each=tuple(tuple(row) for row in table),
-        rate=rate,
-        opening=tuple(zip(runs[0].queries[:OPENING], runs[0].objective[:OPENING], strict=True)),
-        end=End(
-            last=_band(last[:, -1]),
-            window=_band(table[:, -1]),
-            queries=float(np.median([end.queries for end in ends])),
-            iterations=float(np.median([end.iterations for end in ends])),
-            lmos=float(np.median([end.lmos for end in ends])),
-            seconds=float(np.median([end.seconds for end in ends])),
-            status=ends[0].status,
-            message=ends[0].message,
-            distortion=float(np.median(shifts)) if shifts else None,
-        ),
-    )
+        label, method.name, method.group, ends[0].settings, ends[0].reasons, len(runs),
+        end=end, rate=rate, each=tuple(tuple(row) for row in table), **quartiles,
+        opening=tuple(zip(first.queries[:OPENING], first.objective[:OPENING], strict=True)),
+    )  # fmt: skip
