@@ -59,16 +59,12 @@ def test_a_skeleton_in_this_library_is_in_order(kind, tmp_path):
     (tmp_path / "src" / "zofw" / "algorithms").mkdir(exist_ok=True)
     (tmp_path / "src" / "zofw" / "algorithms" / "catalogue.py").write_text(catalogue)
     written = new(kind, "my-own", tmp_path)
-    lint = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "check",
-        "--config",
-        str(ROOT / "pyproject.toml"),
-        *map(str, written.files[:2]),
-    ]
-    assert subprocess.run(lint, capture_output=True).returncode == 0
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    for asked in (["check"], ["format", "--check"]):
+        lint = subprocess.run(
+            [sys.executable, "-m", "ruff", *asked, *written.files[:2]], cwd=tmp_path, capture_output=True
+        )
+        assert lint.returncode == 0, lint.stdout.decode()
     entered = set((tmp_path / "src" / "zofw" / "algorithms" / "catalogue.py").read_text().splitlines())
     line = {"from zofw.algorithms.my_own import MyOwn as MyOwn"} if kind == "method" else set()
     assert entered - set(catalogue.splitlines()) == line

@@ -83,10 +83,12 @@ def _renamed(text: str, old: str, cls: str, name: str) -> str:
 def _test(kind: str, module: str, cls: str) -> str:
     more = ", dim=6" if kind == "set" else ""
     home = "zofw" if kind == "set" else "zofw.extend"
+    imports = [f"from {module} import {cls}", f"from {home} import check_{kind}"]
+    ours = module.startswith("zofw.")  # others stand by themselves, before zofw
     return (
         f'"""{cls} keeps the laws of a {kind}; what its paper says is compared here."""\n\n'
-        f"from {module} import {cls}\n\nfrom {home} import check_{kind}\n\n\n"
-        f"def test_laws() -> None:\n    check_{kind}({cls}(){more}).raise_if_failed()\n"
+        + ("\n".join(sorted(imports)) if ours else "\n\n".join(imports))
+        + f"\n\n\ndef test_laws() -> None:\n    check_{kind}({cls}(){more}).raise_if_failed()\n"
     )
 
 

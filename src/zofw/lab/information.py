@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -44,15 +43,13 @@ def first_sentence(thing: object) -> str:
     return re.split(r"(?<=\.)\s", text)[0].rstrip(".:")
 
 
-def _listed(
-    registry: Mapping[str, Any],
-    describe: Callable[[Any], dict[str, str]],
-    as_json: bool,
-    more: Mapping[str, Any] = MappingProxyType({}),
-) -> None:
-    """Our own, more of our own, then those of other packages."""
-    others = registry.others if isinstance(registry, Registry) else {}
-    named = {**registry, **more, **{name: registry[name] for name in others}}
+def _listed(describe: Callable[[Any], dict[str, str]], as_json: bool, *registries: Mapping[str, Any]) -> None:
+    """Our own, then those of other packages."""
+    named = {name: made for registry in registries for name, made in registry.items()}
+    for registry in registries:
+        named |= {
+            name: registry[name] for name in (registry.others if isinstance(registry, Registry) else ())
+        }
     _rows([{"name": name, **describe(made)} for name, made in named.items()], as_json)
 
 
@@ -78,7 +75,7 @@ def methods(as_json: Json = False) -> None:
 
     [dim]Example:[/dim]  zofw methods --json
     """
-    _listed(zofw.methods(), _method, as_json)
+    _listed(_method, as_json, zofw.methods())
 
 
 def sets(as_json: Json = False) -> None:
@@ -86,7 +83,7 @@ def sets(as_json: Json = False) -> None:
 
     [dim]Example:[/dim]  zofw sets
     """
-    _listed(zofw.sets(), _made_by, as_json)
+    _listed(_made_by, as_json, zofw.sets())
 
 
 def laws(as_json: Json = False) -> None:
@@ -94,7 +91,7 @@ def laws(as_json: Json = False) -> None:
 
     [dim]Example:[/dim]  zofw laws
     """
-    _listed(laws_of_directions, _made_by, as_json)
+    _listed(_made_by, as_json, laws_of_directions)
 
 
 def problems(as_json: Json = False) -> None:
@@ -102,7 +99,7 @@ def problems(as_json: Json = False) -> None:
 
     [dim]Example:[/dim]  zofw problems
     """
-    _listed(registered_problems, _made_by, as_json, dict.fromkeys(attacks, attack))
+    _listed(_made_by, as_json, registered_problems, dict.fromkeys(attacks, attack))
 
 
 def _made_by(made: Any) -> dict[str, str]:
