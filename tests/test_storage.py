@@ -110,5 +110,5 @@ def test_compressed_and_doubled_members() -> None:
 
 def test_an_idx_header_of_nothing_by_very_much_is_damaged() -> None:
     giant = b"\x00\x00\x08\x03" + struct.pack(">3I", 0, 2**32 - 1, 2**32 - 1)
-    with pytest.raises(DataError, match="no shape of an array"):
+    with pytest.raises(DataError, match="not the shape of an array"):
         read_idx(giant)

@@ -122,8 +122,8 @@ def test_fast_and_reference_agree_and_nothing_else_escapes(text: bytes) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        (b"1 1:1\n1 2:1 2:3\n", 2, "index 2 after 2"),
-        (b"1 1:1\n\n1 5:1 3:3\n", 3, "index 3 after 5"),
+        (b"1 1:1\n1 2:1 2:3\n", 2, "index 2 follows 2"),
+        (b"1 1:1\n\n1 5:1 3:3\n", 3, "index 3 follows 5"),
         (b"1 0:1", 1, "start from 1"),
         (b"1 -4:1", 1, "'-4' is not an integer"),
         (b"1 1.5:1", 1, "'1.5' is not an integer"),
@@ -179,9 +179,9 @@ def test_rows_without_any_feature() -> None:
 def test_columns() -> None:
     assert read_libsvm(b"1 0:1 2:1", zero_based=True)[0].toarray().tolist() == [[1, 0, 1]]
     assert read_libsvm(b"1 2:1", n_features=4)[0].shape == (1, 4)
-    with pytest.raises(DataError, match=r"line 1: the index 5, but the largest allowed is 4"):
+    with pytest.raises(DataError, match=r"line 1: the index is 5, but the largest allowed is 4"):
         read_libsvm(b"1 5:1", n_features=4)
-    with pytest.raises(DataError, match=r"line 1: the index 4, but the largest allowed is 3"):
+    with pytest.raises(DataError, match=r"line 1: the index is 4, but the largest allowed is 3"):
         read_libsvm(b"1 4:1", n_features=4, zero_based=True)
     with pytest.raises(ValueError, match="n_features must lie between"):
         read_libsvm(b"1 1:1", n_features=-1)
@@ -191,7 +191,7 @@ def test_two_classes() -> None:
     assert read_libsvm(b"2 1:1\n1 1:1\n2", binary=True)[1].tolist() == [1, -1, 1]
     with pytest.raises(DataError, match="single label 4"):
         read_libsvm(b"4 1:1\n4", binary=True)
-    with pytest.raises(DataError, match=r"<bytes>, line 5: the label 7 after 1 and 2; .* this file has 4"):
+    with pytest.raises(DataError, match=r"<bytes>, line 5: the label is 7 after 1 and 2; .* this file has 4"):
         read_libsvm(b"2\n\n2\n1\n7\n3\n", binary=True)
 
 

@@ -160,14 +160,14 @@ def test_without_a_network_the_error_says_what_to_put_where(cache, add, tmp_path
     sentence = str(caught.value)
     for part in (
         "libsvm/toy of the data set toy",
-        f"not in {tmp_path / 'libsvm'} nor in {cache / 'data/libsvm'}",
+        f"not in {tmp_path / 'libsvm'} or {cache / 'data/libsvm'}",
         "Get it from http://127.0.0.1:9/toy",
         f"put it at {cache / 'data/libsvm/toy'}",
-        "ZOFW_DATA as libsvm/toy",
+        "at libsvm/toy in the folder that ZOFW_DATA names",
     ):
         assert part in sentence
     add(File("libsvm/toy", sha(TEXT)))
-    with pytest.raises(DataError, match="has no site to be downloaded from"):
+    with pytest.raises(DataError, match="It cannot be downloaded"):
         load("toy")
 
 

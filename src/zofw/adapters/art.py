@@ -141,9 +141,7 @@ class UniversalPerturbation(EvasionAttack):
             )
         x, y = to_numpy(x), None if y is None else to_numpy(y)
         if x.ndim < 2 or len(x) == 0:
-            raise ValueError(
-                f"There should be at least one input, in an array (n, …); got the shape {x.shape}."
-            )
+            raise ValueError(f"x should be an array (n, …) of at least one input; got shape {x.shape}.")
         self.queries = 0
         x = x if x.dtype.kind == "f" else x.astype(ART_NUMPY_DTYPE)
         reserved = len(x) * (2 if y is None else 1)

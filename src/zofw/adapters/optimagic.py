@@ -10,10 +10,10 @@ from optimagic.optimization import algorithm
 from optimagic.optimization.internal_optimization_problem import InternalOptimizationProblem
 from optimagic.typing import AggregationLevel
 
+from zofw.adapters.scipy import solved
 from zofw.core import Array, MethodLike
-from zofw.problems import BlackBox, mean_value
-from zofw.run import minimize
-from zofw.sets import Box, SetLike, as_set, can_clip
+from zofw.problems import BlackBox
+from zofw.sets import Box, SetLike, as_set
 
 
 @mark.minimizer(
@@ -81,26 +81,23 @@ class ZOFrankWolfe(algorithm.Algorithm):
                 'algorithm=ZOFrankWolfe(set), such as ZOFrankWolfe("simplex").'
             )
         region = as_set(self.set) if self.set is not None else Box(bounds.lower, bounds.upper)
-        box = BlackBox(problem.fun, dim=x0.size)
-        result = minimize(
-            box,
+        result = solved(
+            BlackBox(problem.fun, dim=x0.size),
             region,
+            self.stopping_maxfun,
             x0=x0,
             method=self.method,
-            budget=self.stopping_maxfun - 1,
             max_iter=self.stopping_maxiter,
             gap_tol=self.convergence_gap_tol,
             rng=self.seed,
-            diagnose=0,
             progress=False,
         )
-        x = region.clip(result.x) if can_clip(region) else result.x
         return algorithm.InternalOptimizeResult(
-            x=np.asarray(x),
-            fun=mean_value(box, x),
+            x=result.x,
+            fun=result.fun,
             success=result.success,
             message=result.message,
             status=int(result.status),
-            n_fun_evals=result.nfev + 1,
+            n_fun_evals=result.nfev,
             n_iterations=result.nit,
         )

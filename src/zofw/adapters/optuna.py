@@ -73,7 +73,9 @@ class ZOSampler(optuna.samplers.BaseSampler):
         independent: optuna.samplers.BaseSampler | None = None,
     ) -> None:
         if not names or len({*names}) != len(names):
-            raise ValueError(f"ZOSampler needs at least one name, and each once; got {[*names]!r}.")
+            raise ValueError(
+                f"ZOSampler needs the names of its parameters, at least one and none twice; got {[*names]!r}."
+            )
         self.set, self.names = as_set(set), [*names]
         self.set.check_dim(len(self.names))
         self.budget, self.method, self.seed = budget, method, seed

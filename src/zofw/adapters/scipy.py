@@ -103,25 +103,27 @@ def _solve(
     most = min((limit for limit in (budget, maxfev) if limit is not None), default=None)
     if most is None and maxiter is None and not {"max_iter", "max_lmo", "max_time"} & settings.keys():
         most = PER_COORDINATE * start.size
+    limits = {"max_iter": maxiter, "gap_tol": tol, "progress": True if disp else None}
+    return solved(
+        BlackBox(_OfPoint(fun, args), dim=start.size),
+        _region(set, bounds, constraints, start.size),
+        most,
+        method=method,
+        rng=rng,
+        x0=start,
+        callback=None if callback is None else _in_one_signature(callback),
+        **{name: value for name, value in limits.items() if value is not None} | settings,
+    )
+
+
+def solved(problem: BlackBox, region: Region, most: int | None, **settings: Any) -> Result:
+    """A run for a host that counts every call: x is an exact member where the set can tell, and the last call is the value there."""
     if most is not None and most < 2:
         raise ValueError(
             f"At least 2 evaluations are needed, one of them for the value at the end; {most} were allowed."
         )
-    problem = BlackBox(_OfPoint(fun, args), dim=start.size)
-    limits = {"max_iter": maxiter, "gap_tol": tol, "progress": True if disp else None}
-    region = _region(set, bounds, constraints, start.size)
     try:
-        result = minimize(
-            problem,
-            region,
-            method=method,
-            rng=rng,
-            x0=start,
-            budget=None if most is None else most - 1,
-            diagnose=0,
-            callback=None if callback is None else _in_one_signature(callback),
-            **{name: value for name, value in limits.items() if value is not None} | settings,
-        )
+        result = minimize(problem, region, budget=None if most is None else most - 1, diagnose=0, **settings)
     except BudgetError as error:
         error.add_note(f"One of the {most} evaluations that were allowed is kept for the value at the end.")
         raise

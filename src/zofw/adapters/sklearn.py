@@ -24,26 +24,45 @@ PASSES = 100  # over the data, for each class and coordinate, where no budget is
 
 
 def _has_probabilities(classifier: ZOClassifier) -> bool:
-    if classifier.loss != "logistic":
-        raise AttributeError(f"probabilities come with loss='logistic', not with loss={classifier.loss!r}.")
+    if classifier._loss != "logistic":
+        raise AttributeError(
+            f"predict_proba needs loss='logistic'; this classifier has loss={classifier.loss!r}."
+        )
     return True
 
 
 class _Linear(BaseEstimator):
     """What the linear estimators share: coefficients in an ℓ1 ball, an intercept in an interval, and a budget."""
 
-    loss: str
-    radius: float
-    sigma: float
-    fit_intercept: bool
-    method: MethodLike
-    budget: int | None
-    max_iter: int | None
-    random_state: int | np.random.RandomState | None
-    LOSSES: ClassVar[tuple[str, ...]]
+    LOSSES: ClassVar[tuple[str, ...]]  # the first is the default
+
+    def __init__(
+        self,
+        loss: str | None = None,
+        *,
+        radius: float = 10.0,
+        sigma: float = 2.0,
+        fit_intercept: bool = True,
+        method: MethodLike = "auto",
+        budget: int | None = None,
+        max_iter: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.loss = loss
+        self.radius = radius
+        self.sigma = sigma
+        self.fit_intercept = fit_intercept
+        self.method = method
+        self.budget = budget
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    @property
+    def _loss(self) -> str:
+        return self.LOSSES[0] if self.loss is None else self.loss
 
     def _check(self) -> None:
-        if self.loss not in self.LOSSES:
+        if self._loss not in self.LOSSES:
             raise ValueError(f"loss should be {' or '.join(map(repr, self.LOSSES))}; got {self.loss!r}.")
         for name, size in (("radius", self.radius), ("sigma", self.sigma)):
             if not isinstance(size, (int, float, np.number)) or not 0 < size < np.inf:
@@ -84,9 +103,9 @@ class _Linear(BaseEstimator):
         return int(given) // problems
 
     def _problem(self, Z: Matrix, y: Array) -> Logistic | Correntropy | LeastSquares:
-        if self.loss == "correntropy":
+        if self._loss == "correntropy":
             return Correntropy(Z, y, sigma=self.sigma)
-        return Logistic(Z, y) if self.loss == "logistic" else LeastSquares(Z, y)
+        return Logistic(Z, y) if self._loss == "logistic" else LeastSquares(Z, y)
 
     def __sklearn_tags__(self) -> utilities.Tags:
         tags = super().__sklearn_tags__()
@@ -106,7 +125,7 @@ class ZOClassifier(ClassifierMixin, _Linear):
     Parameters
     ----------
     loss
-        "logistic", or "correntropy", the robust loss :math:`\frac{\sigma^2}{2}(1 - e^{-(y - t)^2/\sigma^2})` with
+        "logistic" (the default), or "correntropy", the robust loss :math:`\frac{\sigma^2}{2}(1 - e^{-(y - t)^2/\sigma^2})` with
         y = ±1, for which a mislabelled sample counts at most σ²/2.
     radius
         r > 0; smaller is sparser.
@@ -150,27 +169,6 @@ class ZOClassifier(ClassifierMixin, _Linear):
     """
 
     LOSSES: ClassVar[tuple[str, ...]] = ("logistic", "correntropy")
-
-    def __init__(
-        self,
-        loss: str = "logistic",
-        *,
-        radius: float = 10.0,
-        sigma: float = 2.0,
-        fit_intercept: bool = True,
-        method: MethodLike = "auto",
-        budget: int | None = None,
-        max_iter: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.loss = loss
-        self.radius = radius
-        self.sigma = sigma
-        self.fit_intercept = fit_intercept
-        self.method = method
-        self.budget = budget
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     def fit(self, X: Matrix, y: ArrayLike) -> Self:
         """Find the coefficients: X dense or sparse of shape (n, d), y of any labels."""
@@ -227,7 +225,7 @@ class ZORegressor(RegressorMixin, _Linear):
     Parameters
     ----------
     loss
-        "squared", or "correntropy", the robust loss :math:`\frac{\sigma^2}{2}(1 - e^{-t^2/\sigma^2})`, for which an outlier counts
+        "squared" (the default), or "correntropy", the robust loss :math:`\frac{\sigma^2}{2}(1 - e^{-t^2/\sigma^2})`, for which an outlier counts
         at most σ²/2.
     radius, sigma, fit_intercept, method, budget, max_iter, random_state
         As in :class:`ZOClassifier`.
@@ -252,27 +250,6 @@ class ZORegressor(RegressorMixin, _Linear):
     """
 
     LOSSES: ClassVar[tuple[str, ...]] = ("squared", "correntropy")
-
-    def __init__(
-        self,
-        loss: str = "squared",
-        *,
-        radius: float = 10.0,
-        sigma: float = 2.0,
-        fit_intercept: bool = True,
-        method: MethodLike = "auto",
-        budget: int | None = None,
-        max_iter: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.loss = loss
-        self.radius = radius
-        self.sigma = sigma
-        self.fit_intercept = fit_intercept
-        self.method = method
-        self.budget = budget
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     def fit(self, X: Matrix, y: ArrayLike) -> Self:
         """Find the coefficients: X dense or sparse of shape (n, d), y of shape (n,)."""

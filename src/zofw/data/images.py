@@ -73,7 +73,9 @@ def read_idx(source: str | os.PathLike[str] | bytes, *, name: str | None = None)
     try:
         return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
     except ValueError as error:  # nothing by very much
-        raise DataError(f"{where} has the header {shape}, which is no shape of an array: {error}.") from error
+        raise DataError(
+            f"{where} has the header {shape}, which is not the shape of an array: {error}."
+        ) from error
 
 
 def read_cifar10(source: str | os.PathLike[str] | bytes, *, name: str | None = None) -> Images:

@@ -117,7 +117,7 @@ def read_libsvm(
         _fast(chunk, first, base, limit) or _reference(chunk, first, base, limit, where)
         for first, chunk in _chunks(text)
     ]
-    rows = _Rows(*(np.concatenate(pieces) for pieces in zip(*map(_fields, parts), strict=True)))
+    rows = _Rows(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
     n = len(rows.labels)
     if n_features is None:
         n_features = int(rows.columns.max(initial=-1)) + 1
@@ -127,10 +127,6 @@ def read_libsvm(
         (rows.values, rows.columns.astype(np.int32), starts.astype(small)), shape=(n, n_features)
     )
     return matrix, _two_classes(rows, where) if binary else rows.labels
-
-
-def _fields(rows: _Rows) -> tuple[Floats, Ints, Ints, Ints, Floats]:
-    return rows.labels, rows.lines, rows.counts, rows.columns, rows.values
 
 
 def _clean(text: bytes, where: str) -> bytes:
@@ -172,8 +168,8 @@ def _two_classes(rows: _Rows, where: str) -> Floats:
         two = np.unique(rows.labels[: int(np.argmax(rows.labels != rows.labels[0])) + 1])
         third = int(np.argmax(~np.isin(rows.labels, two)))
         raise DataError(
-            f"{where}, line {rows.lines[third]}: the label {rows.labels[third]:g} after {two[0]:g} and "
-            f"{two[1]:g}; a two-class problem has two labels and this file has {len(found)}."
+            f"{where}, line {rows.lines[third]}: the label is {rows.labels[third]:g} after {two[0]:g} and "
+            f"{two[1]:g}; a two-class problem has two labels, and this file has {len(found)}."
         )
     return np.where(rows.labels == found[1], 1.0, -1.0)
 
@@ -313,12 +309,14 @@ def _index_or_error(
     found = int(index)
     if found < base:
         raise DataError(
-            f"{at}: the index {found}, but indices start from {base}. Set zero_based if they do not."
+            f"{at}: the index is {found}, but indices start from {base}. For a file that counts from 0 set zero_based=True."
         )
     if found <= previous:
-        raise DataError(f"{at}: the index {found} after {previous}, but indices increase strictly in a line.")
+        raise DataError(
+            f"{at}: the index {found} follows {previous}, but indices increase strictly in a line."
+        )
     if found - base >= limit:
-        raise DataError(f"{at}: the index {found}, but the largest allowed is {limit - 1 + base}.")
+        raise DataError(f"{at}: the index is {found}, but the largest allowed is {limit - 1 + base}.")
     return found
 
 

@@ -189,8 +189,8 @@ def _write(path: Path, content: bytes) -> None:
         write_whole(path, lambda stream: stream.write(content))
     except OSError as error:
         raise DataError(
-            f"{path} cannot be written: {error.strerror or error}. Set XDG_CACHE_HOME to a folder that can, "
-            "or ZOFW_DATA to one that holds the data."
+            f"{path} cannot be written: {error.strerror or error}. Set XDG_CACHE_HOME to a folder that can be "
+            "written, or ZOFW_DATA to one that holds the data."
         ) from error
     _log.info("kept %s (%d bytes)", path, len(content))
 
@@ -222,12 +222,12 @@ def _missing(dataset: Dataset, file: File, urls: tuple[str, ...], failures: list
     given = _given_folder()
     place = cache_folder() / "data" / file.path
     folders = [place.parent] if given is None else [(given / file.path).parent, place.parent]
-    reason = " ".join(failures) or "It has no site to be downloaded from."
-    source = f"Get it from {' or '.join(urls)}" if urls else "Get it from whoever holds a copy"
+    reason = " ".join(failures) or "It cannot be downloaded."
+    source = f"Get it from {' or '.join(urls)}" if urls else "Get a copy"
     if file.archive:
         source += f" (the member {file.archive.folder}/{place.name})"
     return (
-        f"{file.path} of the data set {dataset.name} is not in {' nor in '.join(map(str, folders))}. "
-        f"{reason} {source} and put it at {place}, or below a folder named by ZOFW_DATA as {file.path}; plain, or "
-        "compressed as .bz2, .xz or .gz."
+        f"{file.path} of the data set {dataset.name} is not in {' or '.join(map(str, folders))}. "
+        f"{reason} {source} and put it at {place}, or at {file.path} in the folder that ZOFW_DATA names. It may be plain or "
+        "compressed (.bz2, .xz, .gz)."
     )

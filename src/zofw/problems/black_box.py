@@ -214,8 +214,12 @@ class BlackBox:
             return self.fun(*arguments)
         except Exception as error:
             which = "" if component is None else f" for component {component}"
+            wants = "Tensor" in str(error) and self.like is None
+            hint = ". If it wants tensors, give BlackBox(f, dim=…, like=tensor)" * wants
             raise EvaluationError(
-                f"The objective raised {type(error).__name__}{which}: {error}", point=x, component=component
+                f"The objective raised {type(error).__name__}{which}: {error}{hint}",
+                point=x,
+                component=component,
             ) from error
 
     @staticmethod

@@ -116,7 +116,7 @@ class Custom(Vertices):
         if own := self._own("diameter"):
             return float(own(dim))
         raise ValueError(
-            f"The diameter of {name_of(self.oracle)} was asked for but is not known; give it as_set(…, diameter=…), or give "
+            f"The diameter of {name_of(self.oracle)} is needed but not known; give it with as_set(…, diameter=…), or give "
             "the object a method diameter(dim)."
         )
 

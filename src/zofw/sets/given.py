@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -75,7 +75,7 @@ def _of_class(cls: type) -> Region:
     raise TypeError(f"{cls.__name__} is a class, and a set is needed; write {cls.__name__}({names}).")
 
 
-def _of_pairs(given: Any) -> Box:
+def _of_pairs(given: object) -> Box:
     """A box from pairs (low, high)."""
     try:
         rows = [*given] if isinstance(given, Iterator) else given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,9 +45,39 @@ def warm_factor(owner: object, warm: Atom | None, side: str, size: int) -> Array
     return np.asarray(vars(warm)[side])
 
 
+class MatrixBall(Ball):
+    """What a ball of matrices, flattened by rows, derives from a norm of their singular values."""
+
+    shape: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "shape", as_shape(self, self.shape))
+
+    @property
+    def matrix_shape(self) -> tuple[int, int]:
+        """(m, k)."""
+        return self.shape
+
+    @property
+    def fixed_dim(self) -> int:
+        """m·k."""
+        return self.shape[0] * self.shape[1]
+
+    @abstractmethod
+    def shrunk(self, sigma: Array) -> Array:
+        """The nearest singular values of a member."""
+
+    def project(self, x: ArrayLike) -> Array:
+        """Euclidean projection: that of the singular values."""
+        u, sigma, vt = np.linalg.svd(point(self, x, self.shape).reshape(self.shape), full_matrices=False)
+        nearest: Array = (u * self.shrunk(sigma)) @ vt
+        return nearest.reshape(np.shape(x))
+
+
 @register("nuclear-ball")
 @dataclass(frozen=True)
-class NuclearBall(Ball):
+class NuclearBall(MatrixBall):
     r"""The ball :math:`\{X \in \mathbb{R}^{m \times k} : \sum_i \sigma_i(X) \le r\}`, flattened by rows.
 
     .. math:: \arg\min_S \langle G, S\rangle = -r\,u v^\top,
@@ -74,18 +105,8 @@ class NuclearBall(Ball):
     tol: float = 1e-6
 
     def __post_init__(self) -> None:
-        positive(self, "radius", "tol")
-        object.__setattr__(self, "shape", as_shape(self, self.shape))
-
-    @property
-    def matrix_shape(self) -> tuple[int, int]:
-        """(m, k)."""
-        return self.shape
-
-    @property
-    def fixed_dim(self) -> int:
-        """m·k."""
-        return self.shape[0] * self.shape[1]
+        super().__post_init__()
+        positive(self, "tol")
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> RankOne:
         """−r u vᵀ, with the greatest entry of u positive."""
@@ -119,8 +140,6 @@ class NuclearBall(Ball):
         """1, at any matrix of rank one."""
         return 1.0
 
-    def project(self, x: ArrayLike) -> Array:
-        """Euclidean projection: soft thresholding of the singular values."""
-        u, sigma, vt = np.linalg.svd(point(self, x, self.shape).reshape(self.shape), full_matrices=False)
-        nearest: Array = (u * shrink_to_l1(sigma, self.radius)) @ vt
-        return nearest.reshape(np.shape(x))
+    def shrunk(self, sigma: Array) -> Array:
+        """Soft thresholding."""
+        return shrink_to_l1(sigma, self.radius)

@@ -272,7 +272,9 @@ class Polytope(Vertices):
     def clip(self) -> Callable[[ArrayLike], Array]:
         """Bounds and inequalities exact, equations to rounding; absent if no ball inside is known."""
         if self.inball(self.fixed_dim) is None:
-            raise AttributeError("Polytope: the constraints hide an equation, and no exact member is known.")
+            raise AttributeError(
+                "Polytope: some inequalities hold with equality everywhere in the set, and no exact member is known; write these as A_eq and b_eq."
+            )
         return self._clip
 
     def _clip(self, x: ArrayLike) -> Array:

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense
-from zofw.sets.nuclear_ball import as_shape, singular_values
-from zofw.sets.protocol import Ball, point, positive, register, scaled
+from zofw.sets.nuclear_ball import MatrixBall, singular_values
+from zofw.sets.protocol import register, scaled
 
 __all__ = ["SpectralBall"]
 
 
 @register("spectral-ball")
 @dataclass(frozen=True)
-class SpectralBall(Ball):
+class SpectralBall(MatrixBall):
     r"""The ball :math:`\{X \in \mathbb{R}^{m \times k} : \sigma_1(X) \le r\}`, flattened by rows.
 
     .. math:: \arg\min_S \langle G, S\rangle = -r\,U V^\top, \qquad G = U \Sigma V^\top,
@@ -39,20 +39,6 @@ class SpectralBall(Ball):
     radius: float
     shape: tuple[int, int]
 
-    def __post_init__(self) -> None:
-        positive(self, "radius")
-        object.__setattr__(self, "shape", as_shape(self, self.shape))
-
-    @property
-    def matrix_shape(self) -> tuple[int, int]:
-        """(m, k)."""
-        return self.shape
-
-    @property
-    def fixed_dim(self) -> int:
-        """m·k."""
-        return self.shape[0] * self.shape[1]
-
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
         """−r U Vᵀ."""
         u, _, vt = np.linalg.svd(scaled(self, g, self.shape).reshape(self.shape), full_matrices=False)
@@ -70,8 +56,6 @@ class SpectralBall(Ball):
         """√min(m, k), where all singular values are 1."""
         return float(min(self.shape) ** 0.5)
 
-    def project(self, x: ArrayLike) -> Array:
-        """Euclidean projection: the singular values clipped at r."""
-        u, sigma, vt = np.linalg.svd(point(self, x, self.shape).reshape(self.shape), full_matrices=False)
-        nearest: Array = (u * np.minimum(sigma, self.radius)) @ vt
-        return nearest.reshape(np.shape(x))
+    def shrunk(self, sigma: Array) -> Array:
+        """Clipped at r."""
+        return np.minimum(sigma, self.radius)

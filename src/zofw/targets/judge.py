@@ -45,6 +45,6 @@ def accuracy(
     """The fraction of images whose largest score is their label's; for the parameters see `predict`."""
     if len(images) != len(labels) or len(labels) == 0:
         raise ValueError(
-            f"{len(images)} images and {len(labels)} labels were given; as many, and at least one, are needed."
+            f"{len(images)} images and {len(labels)} labels were given; give one label for each image, and at least one image."
         )
     return float(np.mean(predict(model, images, batch_size=batch_size) == labels))

@@ -32,7 +32,7 @@ def facts(result: Result) -> list[tuple[str, str]]:
         ("time", f"{result.time:.3g} s"),
         ("method", result.settings),
         ("seed", str(result.seed)),
-        ("trace", repr(result.trace)),
+        ("trace", f"{len(result.trace)} rows; trace.to_frame() shows them"),
     ]
     return [(name, text) for name, text in found if text is not None]
 
