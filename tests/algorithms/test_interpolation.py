@@ -10,7 +10,7 @@ from zofw.algorithms.interpolation.bundle import Bundle
 from zofw.algorithms.interpolation.design import first_points
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.model import System
-from zofw.algorithms.interpolation.subproblem import trust_region_step
+from zofw.algorithms.interpolation.subproblem import complementary, trust_region_step
 from zofw.core import Task
 from zofw.sets import as_set
 
@@ -256,7 +256,7 @@ def test_the_default_for_one_function_and_its_reason():
 
     assert method(4, 1, 60)[0] == "interpolation" and "one function" in method(4, 1, 60)[1]
     assert method(4, 5, 200)[0] == "explore-correct"
-    assert method(101, 1, 300)[0] == "explore-correct"
+    assert method(301, 1, 700)[0] == "explore-correct"
     assert method(20, 1, 30)[0] == "explore-correct"
 
 
@@ -318,3 +318,29 @@ def test_exact_values_with_infinite_slopes_at_the_boundary_are_not_noise(seed):
         observers=[lambda session: regimes.append(session.state.regime)],
     )  # fmt: skip
     assert "regression" not in regimes and result.fun < loss(zofw.Simplex().clip(start))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_non_negative_weights_from_any_guess_and_with_dependent_rows(seed):
+    """The conditions of the minimum, from a guess that is wrong, of rows more than there are dimensions and some of them equal."""
+    rng = np.random.default_rng(seed)
+    P = rng.standard_normal((12, 5))
+    P[6:9] = P[:3]
+    right = P @ rng.standard_normal(5) - (rng.random(12) if seed % 2 else 0.0)
+    u, held = complementary(P, right, 1e-9, rng.random(12) < 0.5)
+    beyond = right - P @ (u @ P)
+    assert (u >= 0).all() and not u[~held].any()
+    assert (beyond <= 1e-6).all() and np.abs(beyond[u > 0]).max(initial=0.0) <= 1e-6
+
+
+def test_a_linear_model_of_more_variables_than_the_points_it_usually_keeps():
+    centre = np.linspace(-0.5, 0.5, 260)
+    result = zofw.minimize(
+        lambda x: np.sum((x - centre) ** 2),
+        zofw.Box(-1.0, 1.0),
+        dim=260,
+        budget=300,
+        rng=0,
+        method="interpolation",
+    )
+    assert result.fun < 0.1 * float(centre @ centre)

@@ -7,7 +7,7 @@ from zofw.algorithms.interpolation import Interpolation
 from zofw.algorithms.ridge_newton import RidgeNewton
 from zofw.core import Algorithm, Task
 
-MOST_DIMENSIONS = 100  # beyond, a quadratic model costs more time than a query is worth
+MOST_DIMENSIONS = 300  # beyond, a quadratic model costs more time than a query is worth
 LEAST_PASSES = 20  # times n queries: below, components are better sampled than asked one by one
 
 

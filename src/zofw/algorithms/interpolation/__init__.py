@@ -53,7 +53,7 @@ class Interpolation:
 
     name: ClassVar[str] = "interpolation"
     facts: ClassVar[Facts] = Facts(
-        use="the default for one function, d up to 100",
+        use="the default for one function, d up to 300",
         queries="n if t == 0 else adaptive",
         lmo=("0", "inf"),
         vectors="N + r",

@@ -59,6 +59,7 @@ class State:
     size: float = 0.0  # the diameter of the set
     delta: float = 0.0  # the trust radius
     rho: float = 0.0  # its lower bound, which only falls
+    ratio: float = 0.0  # of the last step: the decrease over the promised one
     shrunk: bool = False  # whether ρ ever fell
     quiet: int = 0  # times in a row that the model saw no decrease that values could show
     regime: str = "model"  # or bundle, regression, certificate, done

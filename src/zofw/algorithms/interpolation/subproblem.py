@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zofw.algorithms.interpolation.frame import Frame
-from zofw.algorithms.interpolation.numerics import nonnegative, positive_solve, spectral
+from zofw.algorithms.interpolation.numerics import positive_solve, spectral
 from zofw.core import Array
 
 SLACK = 1.25  # how much longer than Δ a step may be
@@ -79,7 +79,7 @@ def trust_region_step(
         else:
             break
     s = s * min(1.0, SLACK * delta / max(length, 1e-300))
-    return Steps(s, -float(g @ s + 0.5 * s @ H @ s), minimiser.atoms)
+    return Steps(s, -float(g @ s + 0.5 * s @ H @ s), minimiser.carrying)
 
 
 @dataclass
@@ -93,141 +93,138 @@ class Minimiser:
     atoms: Array
     accuracy: float
     rows: tuple[Array, Array] | None  # A V and the slack b − A x ≥ 0 of the facets
-    active: NDArray[np.bool_]  # the facets that held the last minimiser; at first those that hold x
+    held: NDArray[np.bool_]  # the facets, or the atoms behind x itself, that held the last minimiser
     ball: tuple[Array, float] | None  # Vᵀ(centre − x) and the radius
-    carrying: int = 0  # atoms, the first, that carried the last minimiser
 
     @classmethod
     def over(cls, frame: Frame, x: Array, V: Array, c: Array, atoms: Array, accuracy: float) -> Minimiser:
         facets, ball = frame.facets, frame.ball
         rows = None if facets is None else (facets[0] @ V, np.maximum(facets[1] - facets[0] @ x, 0.0))
         centred = None if ball is None else (V.T @ (ball[0] - x), ball[1])
-        active = np.zeros(0, dtype=bool) if rows is None else rows[1] <= ROUNDING * frame.task.diameter
-        return cls(frame, x, V, c, atoms, accuracy, rows, active, centred)
+        held = np.arange(len(atoms) + 1) == 0 if rows is None else rows[1] <= ROUNDING * frame.task.diameter
+        return cls(frame, x, V, c, atoms, accuracy, rows, held, centred)
 
     def __call__(self, m: Array) -> Array:
         if self.rows is not None:
-            s, self.active = _within_facets(self.c, m, *self.rows, self.active)
+            s, self.held = _within_facets(self.c, m, *self.rows, self.held)
             return self.V @ s
         if self.ball is not None:
             centre, radius = self.ball
             slope = self.c + m * centre  # at the centre
             shift = secular(m, slope, radius, 0.0, 1e-12)
             return self.V @ (centre - slope / (m + shift))
-        s, self.atoms, self.carrying = _over_atoms(
-            self.frame, self.x, self.V, self.c, m, self.atoms, self.carrying, self.accuracy
-        )
-        return s
+        return self._over_atoms(m)
+
+    def _over_atoms(self, m: Array) -> Array:
+        """Fully corrective Frank-Wolfe: s over the hull of x and the atoms, to which those of its own slopes are added.
+
+        Over a hull the problem is that of the point nearest to 0, and min ‖Pᵀu‖² + (Σu − 1)² over u ≥ 0 has it: u = μw, Σw = 1.
+        """
+        x, V, c = self.x, self.V, self.c
+        root = np.sqrt(m)
+        h = c / root
+        size = float(np.linalg.norm(h))
+        S = np.vstack([np.zeros_like(x), self.atoms - x]) @ V  # the first row is x itself
+        P = np.column_stack([(S * root + h) / size, np.ones(len(S))])
+        for _ in range(4 * len(c) + 40):
+            u, self.held = complementary(P, np.ones(len(S)), ROUNDING, self.held)
+            s = (u / u.sum()) @ S
+            slope = c + m * s
+            decrease = -float(c @ s + 0.5 * s @ (m * s))
+            atom = self.frame.lmo(V @ slope)
+            along = (atom - x) @ V
+            if (
+                float(slope @ (s - along)) <= self.accuracy * decrease
+                or (atom == self.atoms).all(axis=1).any()
+            ):
+                break
+            self.atoms, self.held = np.vstack([self.atoms, atom]), np.append(self.held, True)
+            S, P = np.vstack([S, along]), np.vstack([P, np.append((along * root + h) / size, 1.0)])
+        return np.asarray(V @ s)
+
+    @property
+    def carrying(self) -> Array:
+        """The atoms that carry x + s."""
+        return self.atoms[self.held[1:]] if self.rows is None and self.ball is None else self.atoms[:0]
 
 
 def _within_facets(
-    c: Array, m: Array, A: Array, slack: Array, active: NDArray[np.bool_]
+    c: Array, m: Array, A: Array, slack: Array, held: NDArray[np.bool_]
 ) -> tuple[Array, NDArray[np.bool_]]:
     """min ⟨c, s⟩ + ½ Σ m_i s_i² subject to A s ≤ slack, slack ≥ 0, from a guess of the facets that hold s; s and these facets.
 
-    s = −(c + Aᵀλ)/m, and block principal pivoting finds λ: facets that are violated come in, those whose force is negative go out.
-    Where that circles, or facets depend on each other, the dual is solved as a least distance problem (NNLS).
+    s = −(c + Aᵀλ)/m for the λ of :func:`complementary`; what rounding leaves beyond a facet is cut off.
     """
-    free, pull = -c / m, A / m
-    gram, beyond = pull @ A.T, A @ free - slack
+    free, root = -c / m, np.sqrt(m)
     small = ROUNDING * (np.abs(A) @ np.abs(free) + slack)
-    forces, active = complementary(gram, beyond, small, active)
-    if forces is None:
-        return _least_distance(c, m, A, slack)
-    return free - forces @ pull, active
+    forces, held = complementary(A / root, A @ free - slack, small, held)
+    s = free - (forces @ A) / m
+    over = A @ s
+    beyond = (over - slack > small) & (slack > 0)
+    return s * float(np.min(slack[beyond] / over[beyond], initial=1.0)), held
 
 
 def complementary(
-    gram: Array, right: Array, small: Array | float, active: NDArray[np.bool_]
-) -> tuple[Array | None, NDArray[np.bool_]]:
-    """u ≥ 0 with Ku ≥ right and one of the two an equation everywhere, from a guess where u > 0; None where exchanges circle.
+    P: Array, right: Array, small: Array | float, held: NDArray[np.bool_]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """argmin ½uᵀKu − ⟨right, u⟩ over u ≥ 0 with K = PPᵀ, from a guess where u > 0; u, and where it is.
 
-    Block principal pivoting: those with u < 0 leave, those with Ku < right − small enter, all at once.
+    Block principal pivoting exchanges all that is wrong at once: u < 0 leaves, Ku < right − small enters. Where that circles, or
+    K is singular there, one at a time enters and u stays above 0 (Lawson and Hanson).
     """
-    fewest, patience = len(right) + 1, PATIENCE
+    guess, fewest, patience = held, len(right) + 1, PATIENCE
     for _ in range(MOST_PIVOTS):
-        u, held = np.zeros(len(right)), np.flatnonzero(active)
-        if len(held):
-            u[held] = positive_solve(gram[np.ix_(held, held)], right[held])
-            if np.isnan(u[held[0]]):
-                break
-        wrong = np.where(active, u < -ROUNDING * np.abs(u).max(), right - gram @ u > small)
+        u = _equations(P, right, held)
+        wrong = np.where(held, u < -ROUNDING * np.abs(u).max(), right - P @ (u @ P) > small)
         count = int(np.count_nonzero(wrong))
+        if np.isnan(u).any():
+            break
         if not count:
-            return u, active
+            return np.maximum(u, 0.0), held
         if (patience := patience - 1 if count >= fewest else PATIENCE) < 0:
             break
-        fewest, active = min(fewest, count), active ^ wrong
-    return None, active
+        fewest, held = min(fewest, count), held ^ wrong
+    return _one_by_one(P, right, small, guess)
 
 
-def _least_distance(c: Array, m: Array, A: Array, slack: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """The same by its dual, from nothing."""
-    root = np.sqrt(m)
-    h = c / root
-    size = float(np.linalg.norm(h))
-    G = A / root
-    right = slack / size + G @ (h / size)
-    E = np.vstack([-G.T, -right])
-    target = np.zeros(len(c) + 1)
-    target[-1] = 1.0
-    scale = np.linalg.norm(E, axis=0)
-    scale[scale == 0] = 1.0
-    dual = nonnegative(E / scale, target)
-    active = dual > 0
-    for _ in range(
-        8
-    ):  # the same once more, with these facets as equations: the dual is exact only to its rounding
-        s, forces = -c / m, np.zeros(len(slack))
-        if active.any():
-            normals = A[active]
-            gram = (normals / m) @ normals.T
-            forces[active] = np.linalg.lstsq(gram, normals @ s - slack[active], rcond=1e-13)[0]
-            s = s - (A.T @ forces) / m
-        over = A @ s
-        beyond = (over - slack > ROUNDING * (np.abs(A) @ np.abs(s))) & ~active
-        if not beyond.any():
+def _one_by_one(
+    P: Array, right: Array, small: Array | float, held: NDArray[np.bool_]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """The same, from those of the guess that have u > 0."""
+    u = _equations(P, right, held)
+    while not u[held].min(initial=1.0) > 0:  # or NaN, and then nothing is left of the guess
+        held = held & (u > 0)
+        u = _equations(P, right, held)
+    held, barred = held.copy(), np.zeros(len(right), dtype=bool)
+    for _ in range(3 * len(right)):
+        wanting = np.where(held | barred, -np.inf, right - P @ (u @ P) - small)
+        enters = int(np.argmax(wanting))
+        if wanting[enters] <= 0:
             break
-        active = active | beyond
-    beyond &= slack > 0
-    return s * float(np.min(slack[beyond] / over[beyond], initial=1.0)), active
+        held[enters] = True
+        while True:
+            aim = _equations(P, right, held)
+            if u[enters] == 0 and not aim[enters] > 0:  # or NaN: it depends on those that are there
+                held[enters], barred[enters] = False, True
+                break
+            down = held & (aim <= 0)
+            if not down.any():
+                u, barred = aim, barred & False
+                break
+            t = float(np.min(u[down] / (u[down] - aim[down])))
+            u = u + t * (aim - u)
+            held &= u > ROUNDING * u.max()
+            u = np.where(held, u, 0.0)
+    return u, held
 
 
-def _over_atoms(
-    frame: Frame, x: Array, V: Array, c: Array, m: Array, pool: Array, carrying: int, accuracy: float
-) -> tuple[Array, Array, int]:
-    """Fully corrective Frank-Wolfe: s over the hull of x and the atoms; the atoms, those that carry x + s first; and how many do.
-
-    Over a hull the problem is that of the point nearest to 0, and min ‖Pᵀu‖² + (Σu − 1)² over u ≥ 0 has it: u = μw, Σw = 1.
-    """
-    root = np.sqrt(m)
-    h = c / root
-    size = float(np.linalg.norm(h))
-    g = V @ c
-    S = np.vstack([np.zeros_like(g), pool - x])  # the first row is x itself
-    P = (S @ V) * (root / size) + h / size
-    gram, held = P @ P.T + 1.0, np.arange(len(S)) < (carrying + 1 if carrying else 0)
-    target = np.append(np.zeros(len(g)), 1.0)
-    for _ in range(4 * len(g) + 40):
-        found, held = complementary(gram, np.ones(len(S)), ROUNDING, held)
-        if found is None:
-            found = nonnegative(np.vstack([P.T, np.ones(len(S))]), target)
-        u = np.maximum(found, 0.0)
-        held = u > 0
-        w = u / u.sum()
-        s = w @ S
-        along = V.T @ s
-        slope = g + V @ (m * along)
-        decrease = -float(c @ along + 0.5 * along @ (m * along))
-        atom = frame.lmo(slope) - x
-        if float(slope @ (s - atom)) <= accuracy * decrease or (atom == S).all(axis=1).any():
-            break
-        S, held = np.vstack([S, atom]), np.append(held, True)
-        P = np.vstack([P, (atom @ V) * (root / size) + h / size])
-        row = P @ P[-1] + 1.0
-        gram = np.block([[gram, row[:-1, None]], [row[None, :]]])
-    order = np.argsort(-w[1:], kind="stable") + 1
-    return s, S[order] + x, int(np.count_nonzero(w[1:]))
+def _equations(P: Array, right: Array, held: NDArray[np.bool_]) -> Array:
+    """u with PPᵀu = right where it is held and 0 elsewhere; NaN where that is singular."""
+    u, at = np.zeros(len(right)), np.flatnonzero(held)
+    if len(at):
+        rows = P[at]
+        u[at] = positive_solve(rows @ rows.T, right[at])
+    return u
 
 
 def secular(eigenvalues: Array, c: Array, delta: float, least: float, accuracy: float = 0.02) -> float:
@@ -264,5 +261,5 @@ def nearest(frame: Frame, x: Array, z: Array) -> Array:
     """The point of the set nearest to z: its projection, or by the oracle alone from the member x."""
     if frame.task.can_project:
         return frame.inward(frame.task.project(frame.outward(z)))
-    unit = np.ones(len(x))
-    return x + _over_atoms(frame, x, np.eye(len(x)), x - z, unit, np.zeros((0, len(x))), 0, ACCURACY)[0]
+    minimiser = Minimiser.over(frame, x, np.eye(len(x)), x - z, np.zeros((0, len(x))), ACCURACY)
+    return x + minimiser(np.ones(len(x)))

@@ -18,8 +18,13 @@ FIRST_RADIUS = 0.15  # of the diameter
 OWN_START = 0.025  # of the width: whoever gives a start thinks it a good one
 LEAST_RADIUS = 1e-12  # of the diameter
 STEP = 2.0  # times its length at least: ρ, of a step that is tried
-MOST_POINTS = 250
-FAR = 20.0  # times Δ: beyond, a point leaves the model before another joins
+MOST_POINTS = 250  # or r + 2
+FAR = (
+    40.0,
+    20.0,
+)  # times Δ: beyond, a point leaves before another joins; where the last step went as promised, and else
+NEAR = (100.0, 10.0)  # times ρ: beyond, a point is replaced before ρ falls; likewise
+AS_PROMISED = 0.5  # of the promised decrease: by how much at most that of a step differs from it
 POOL = 3  # atoms kept for each dimension
 UNSEEN = 2e-16  # of the value: a decrease that no value shows
 WORTHLESS = 1e-18  # of what was won so far
@@ -113,7 +118,7 @@ def _move(task: Task, frame: Frame, state: State, found: Steps) -> Action:
     elif ratio > 0.7:
         delta = max(delta, 2 * length)
     atoms = _pool(found.atoms, state.atoms)
-    state = replace(state, delta=delta, atoms=atoms, quiet=0 if ratio > 0 else state.quiet)
+    state = replace(state, delta=delta, ratio=ratio, atoms=atoms, quiet=0 if ratio > 0 else state.quiet)
     state = fit(_include(state, new, fitted))
     return _shrink(task, state) if ratio < 0.1 and delta <= state.rho and _farthest(state) is None else state
 
@@ -155,7 +160,12 @@ def _farthest(state: State) -> int | None:
     """The point of the model that is farthest from x, if that is too far."""
     distances = np.linalg.norm(state.points[state.chosen] - state.z, axis=1)
     i = int(np.argmax(distances))
-    return i if distances[i] > max(2 * state.delta, 10 * state.rho) else None
+    return i if distances[i] > max(2 * state.delta, NEAR[_wrong(state)] * state.rho) else None
+
+
+def _wrong(state: State) -> bool:
+    """Whether the last step did not go as promised, so that the geometry of the model matters."""
+    return abs(state.ratio - 1.0) > AS_PROMISED
 
 
 def _include(state: State, new: int, fitted: State) -> State:
@@ -164,10 +174,10 @@ def _include(state: State, new: int, fitted: State) -> State:
     Lagrange polynomials do not depend on centre and scale: those of the last fit are factorised already.
     """
     r, paid = state.points.shape[1], len(state.values)
-    room = min((r + 1) * (r + 2) // 2, MOST_POINTS, 2 * r + 1 + max(0, (paid - 2 * r) // 2))
+    room = min((r + 1) * (r + 2) // 2, max(MOST_POINTS, r + 2), 2 * r + 1 + max(0, (paid - 2 * r) // 2))
     Y, x = state.points[state.chosen], state.z
     distances = np.linalg.norm(Y - x, axis=1)
-    if len(Y) < room and distances.max() <= FAR * state.delta:
+    if len(Y) < room and distances.max() <= FAR[_wrong(state)] * state.delta:
         return replace(state, chosen=np.append(state.chosen, new))
     counts = np.abs(System.of(Y, fitted.z, fitted.delta).lagrange(state.points[new] - fitted.z))
     score = counts * np.maximum(1.0, distances / state.delta) ** 4
