@@ -8,6 +8,7 @@ from pages import DOCS, facts
 
 import zofw
 from zofw.atoms import Blocks, Dense, RankOne, Sparse
+from zofw.problems.registry import problems
 
 SETS = facts.front_matter(DOCS / "sets.md")["sets"]
 LAWS = facts.front_matter(DOCS / "laws.md")["laws"]
@@ -57,3 +58,14 @@ def test_a_row_states_the_constants_of_the_law(name, d, b):
     else:
         with pytest.raises(ValueError, match="at most"):
             law.check(d, d + 1)
+
+
+def test_docstrings_teach_the_mathematics():
+    """A set says its diameter, a source and an example; a law its moments; a problem its formula. Doctests run the examples."""
+    wanted = {
+        **dict.fromkeys(zofw.sets().values(), ("diameter", "References", ">>>")),
+        **dict.fromkeys(zofw.laws().values(), ("E[UUᵀ]", "E‖UUᵀx‖²", ">>>")),
+        **{cls: (":math:" if "math:`" in cls.__doc__ else ".. math::", ">>>") for cls in problems.values()},
+    }
+    lacking = {cls.__name__: [w for w in words if w not in cls.__doc__] for cls, words in wanted.items()}
+    assert not any(lacking.values()), lacking

@@ -81,7 +81,14 @@ class OrthonormalColumns:
 class Coordinate(OrthonormalColumns):
     """b of the d unit vectors, uniformly without replacement; b = d gives the whole basis in order.
 
-    The best step of a refresh is 1, and it contracts the error by 1 − b/d.
+    UUᵀ keeps b of the d coordinates of x, each with probability b/d: E[UUᵀ] = (b/d)I and E‖UUᵀx‖² = (b/d)‖x‖². The best step
+    of a refresh is 1, and it contracts the error by 1 − b/d.
+
+    Examples
+    --------
+    >>> U = Coordinate().draw(np.random.default_rng(0), dim=4, count=2)
+    >>> U.T @ [1.0, 2.0, 3.0, 4.0], U @ [5.0, 6.0]
+    (array([1., 2.]), array([5., 6., 0., 0.]))
     """
 
     def draw(self, rng: np.random.Generator, dim: int, count: int) -> Coordinates:

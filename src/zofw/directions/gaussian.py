@@ -67,6 +67,11 @@ class Gaussian(IndependentColumns):
         After a query over a batch that depends on few coordinates (sparse rows), make the other entries of U c from one
         normal each instead of b. The law of the iterates is the same, the numbers are others. The problem has to say
         which coordinates a batch depends on; methods that do not ask are not changed.
+
+    Examples
+    --------
+    >>> Gaussian().scale(dim=10, count=5), Gaussian().second_moment(dim=10, count=5)
+    (0.2, 80.0)
     """
 
     lazy: bool = False

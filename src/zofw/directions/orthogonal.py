@@ -85,6 +85,13 @@ class Orthogonal(OrthonormalColumns):
     ----------
     D. Kozak, C. Molinari, L. Rosasco, L. Tenorio, S. Villa, Zeroth-order optimization with orthogonal random
     directions, Mathematical Programming, 2022.
+
+    Examples
+    --------
+    >>> U = Orthogonal().draw(np.random.default_rng(0), dim=4, count=2).columns(0, 2)
+    >>> np.abs(U.T @ U).round(12)
+    array([[1., 0.],
+           [0., 1.]])
     """
 
     def draw(self, rng: np.random.Generator, dim: int, count: int) -> CosineBlock:

@@ -19,6 +19,12 @@ class Sphere(IndependentColumns):
 
     E[UUᵀ] = bI and ‖u‖² = d, hence E‖UUᵀx‖² = b(d + b − 1)‖x‖². Papers that take unit vectors multiply their estimate
     by d; here that factor is in the length of the columns.
+
+    Examples
+    --------
+    >>> U = Sphere().draw(np.random.default_rng(0), dim=4, count=3)
+    >>> (U.columns(0, 3) ** 2).sum(axis=0).round(12)
+    array([4., 4., 4.])
     """
 
     kind: ClassVar[str] = "normals"

@@ -37,6 +37,12 @@ class Correntropy(LinearModel):
     ----------
     Y. Feng, X. Huang, L. Shi, Y. Yang, J. A. K. Suykens, Learning with the maximum correntropy criterion induced losses
     for regression, JMLR 2015.
+
+    Examples
+    --------
+    >>> near, far = (Correntropy([[1.0]], [y], sigma=10.0).value([0.0]) for y in (1.0, 1000.0))
+    >>> round(near, 4), far
+    (0.4975, 50.0)
     """
 
     curvature: ClassVar[float] = 1.0

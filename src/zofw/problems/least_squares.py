@@ -30,6 +30,11 @@ class LeastSquares(LinearModel):
         (n, d) samples, sparse or dense.
     y
         n targets.
+
+    Examples
+    --------
+    >>> LeastSquares([[1.0, 0.0], [0.0, 2.0]], [1.0, 2.0]).value([0.0, 0.0])
+    1.25
     """
 
     curvature: ClassVar[float] = 1.0

@@ -34,6 +34,11 @@ class MatrixCompletion(LinearModel):
         Numbers of rows and columns of X.
     rows, columns, values
         The n observed entries; an entry may be observed more than once.
+
+    Examples
+    --------
+    >>> MatrixCompletion((2, 2), rows=[0, 1], columns=[0, 1], values=[1.0, 2.0]).value(np.zeros(4))
+    1.25
     """
 
     curvature: ClassVar[float] = 1.0

@@ -31,6 +31,12 @@ class Quadratic:
     -----
     Unless A has a negative eigenvalue the mean of the centres minimises f over ℝᵈ, with value ``minimum``; over a set
     that holds this mean it is the answer. Every component and the mean have the same smoothness, ‖A‖.
+
+    Examples
+    --------
+    >>> f = Quadratic([1.0, 2.0], [[0.0, 1.0], [1.0, 0.0]])
+    >>> f.minimum, f.value([0.5, 0.5])
+    (0.375, 0.375)
     """
 
     def __init__(self, A: ArrayLike, centres: ArrayLike) -> None:

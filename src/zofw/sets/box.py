@@ -23,10 +23,21 @@ class Box(Vertices):
 
     A coordinate with :math:`l_i = u_i` is fixed, and no direction of the affine hull moves it.
 
+    The diameter is :math:`\|u - l\|_2`.
+
     Parameters
     ----------
     lower, upper
         Finite bounds: two numbers for a box that lives in every dimension, or arrays of shape (d,), or one of each.
+
+    References
+    ----------
+    M. Jaggi, Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML 2013 (oracles of atomic sets).
+
+    Examples
+    --------
+    >>> Box([0.0, -1.0, 2.0], [1.0, 1.0, 2.0]).lmo([3.0, -1.0, 5.0])
+    array([0., 1., 2.])
     """
 
     lower: float | Array

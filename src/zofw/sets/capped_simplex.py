@@ -37,6 +37,8 @@ class CappedSimplex(Vertices):
     increasing order of g, lowest index first on ties, until the sum is a. With a = k, no floors and caps of 1 this is the
     hypersimplex.
 
+    The diameter is exact for one cap and no floors, else bounded by :math:`\sqrt{2 (a - \sum_i l_i) \max_i (u_i - l_i)}` and :math:`\|u - l\|_2`.
+
     Parameters
     ----------
     total
@@ -45,6 +47,10 @@ class CappedSimplex(Vertices):
         The caps u: one number for all coordinates or an array of shape (d,). Without, only the sum limits a coordinate.
     lower
         The floors l ≥ 0, in the same way.
+
+    References
+    ----------
+    M. Jaggi, Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML 2013 (oracles of atomic sets).
 
     Examples
     --------

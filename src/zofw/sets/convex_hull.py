@@ -27,10 +27,21 @@ class ConvexHull(Vertices):
 
     the lowest such i on ties.
 
+    The diameter is the greatest distance of two points, for more than 2,000 of them twice the greatest from their mean.
+
     Parameters
     ----------
     points
         The points, shape (N, d); copied.
+
+    References
+    ----------
+    M. Jaggi, Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML 2013 (oracles of atomic sets).
+
+    Examples
+    --------
+    >>> ConvexHull([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]]).lmo([-1.0, -1.0])
+    array([2., 0.])
     """
 
     points: Array

@@ -24,6 +24,8 @@ class GroupBall(Ball):
 
     the first such group on ties; for g = 0 the first coordinate of the first group takes −r.
 
+    The diameter is 2r.
+
     Parameters
     ----------
     groups
@@ -34,6 +36,11 @@ class GroupBall(Ball):
     References
     ----------
     M. Yuan and Y. Lin, Model selection and estimation in regression with grouped variables, J. R. Stat. Soc. B 68, 2006.
+
+    Examples
+    --------
+    >>> GroupBall([[0, 1], [2]], 5.0).lmo([3.0, 4.0, -4.5])
+    array([-3., -4.,  0.])
     """
 
     groups: Sequence[ArrayLike]

@@ -24,6 +24,8 @@ class KSparse(Ball):
     lowest index first on ties, with :math:`s_i = -r` where :math:`g_i = 0`. Every dimension; for :math:`k \ge d` it is
     the cube.
 
+    The diameter is :math:`2 r \sqrt{\min(k, d)}`.
+
     Parameters
     ----------
     k
@@ -35,6 +37,11 @@ class KSparse(Ball):
     ----------
     M. Besançon, A. Carderera and S. Pokutta, FrankWolfe.jl: a high-performance and flexible toolbox for Frank-Wolfe
     algorithms and conditional gradients, INFORMS J. Comput. 34, 2022.
+
+    Examples
+    --------
+    >>> KSparse(2, 1.0).lmo([0.5, -3.0, 3.0])
+    array([ 0.,  1., -1.])
     """
 
     k: int

@@ -24,6 +24,8 @@ class L1Ball(Ball):
 
     the lowest such i on ties, and :math:`-r e_0` for g = 0. Every dimension.
 
+    The diameter is 2r.
+
     Parameters
     ----------
     radius

@@ -22,10 +22,21 @@ class L2Ball(Ball):
 
     and :math:`-r e_0` for g = 0. Every dimension.
 
+    The diameter is 2r.
+
     Parameters
     ----------
     radius
         The radius r > 0.
+
+    References
+    ----------
+    M. Jaggi, Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML 2013 (oracles of atomic sets).
+
+    Examples
+    --------
+    >>> L2Ball(5.0).lmo([3.0, -4.0])
+    array([-3.,  4.])
     """
 
     radius: float = 1.0

@@ -22,10 +22,21 @@ class LinfBall(Ball):
 
     with :math:`s_i = -r` where :math:`g_i = 0`. Every dimension.
 
+    The diameter is :math:`2 r \sqrt d`.
+
     Parameters
     ----------
     radius
         The radius r > 0.
+
+    References
+    ----------
+    M. Jaggi, Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML 2013 (oracles of atomic sets).
+
+    Examples
+    --------
+    >>> LinfBall(2.0).lmo([0.5, -3.0, 0.0])
+    array([-2.,  2., -2.])
     """
 
     radius: float = 1.0

@@ -36,12 +36,23 @@ class LpBall(Ball):
 
     and :math:`-r e_0` for g = 0. The ends p = 1 and p = ∞ are those of `L1Ball` and `LinfBall`. Every dimension.
 
+    The diameter is 2r for :math:`p \le 2` and :math:`2 r\,d^{1/2 - 1/p}` beyond.
+
     Parameters
     ----------
     radius
         The radius r > 0.
     p
         The exponent, at least 1; ``numpy.inf`` is allowed.
+
+    References
+    ----------
+    M. Jaggi, Revisiting Frank-Wolfe: projection-free sparse convex optimization, ICML 2013 (oracles of atomic sets).
+
+    Examples
+    --------
+    >>> LpBall(1.0, 3.0).lmo([1.0, -1.0]).round(3)
+    array([-0.794,  0.794])
     """
 
     radius: float = 1.0

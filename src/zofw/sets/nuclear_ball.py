@@ -86,6 +86,8 @@ class NuclearBall(MatrixBall):
     vectors come from Lanczos on :math:`G^\top G` and satisfy :math:`u^\top G v \ge (1 - \mathrm{tol})\,\sigma_1(G)`;
     otherwise from a full decomposition, exact to rounding.
 
+    The diameter is 2r.
+
     Parameters
     ----------
     radius
@@ -98,6 +100,12 @@ class NuclearBall(MatrixBall):
     References
     ----------
     M. Jaggi and M. Sulovský, A simple algorithm for nuclear norm regularized problems, ICML 2010.
+
+    Examples
+    --------
+    >>> NuclearBall(2.0, (2, 2)).lmo([[0.0, 3.0], [0.0, 0.0]])
+    array([[ 0., -2.],
+           [ 0.,  0.]])
     """
 
     radius: float

@@ -30,6 +30,8 @@ class Polytope(Vertices):
 
     An empty or unbounded polytope is refused when it is made.
 
+    The diameter is bounded by the diagonal of the bounds, or of the least box where some are infinite.
+
     Parameters
     ----------
     A_ub, b_ub
@@ -47,6 +49,11 @@ class Polytope(Vertices):
     J. Edmonds, Submodular functions, matroids, and certain polyhedra, 1970 (the greedy oracle of `shares`).
 
     Q. Huangfu and J. A. J. Hall, Parallelizing the dual revised simplex method, Math. Program. Comput. 10, 2018.
+
+    Examples
+    --------
+    >>> Polytope(A_ub=[[1.0, 1.0]], b_ub=[1.5], bounds=(0.0, 1.0)).lmo([-2.0, -1.0])
+    array([1. , 0.5])
     """
 
     A_ub: Any = None

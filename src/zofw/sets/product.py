@@ -25,12 +25,19 @@ class Product(Vertices):
 
     Oracle, membership, projection and tangent act block by block.
 
+    The diameter is :math:`\sqrt{\sum_k D_k^2}` of the factors' own.
+
     Parameters
     ----------
     sets
         The factors; an object with only a method ``lmo(g)`` will do.
     dims
         The dimension of each factor; may be left out if every factor has a dimension of its own.
+
+    References
+    ----------
+    S. Lacoste-Julien, M. Jaggi, M. Schmidt and P. Pletscher, Block-coordinate Frank-Wolfe optimization for structural SVMs,
+    ICML 2013.
 
     Examples
     --------

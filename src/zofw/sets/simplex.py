@@ -28,10 +28,21 @@ class Simplex(Vertices):
 
     the lowest such i on ties. Every dimension.
 
+    The diameter is :math:`\sqrt 2\,a`.
+
     Parameters
     ----------
     total
         The sum a > 0; 1 is the probability simplex.
+
+    References
+    ----------
+    M. Held, P. Wolfe and H. P. Crowder, Validation of subgradient optimization, Math. Program. 6, 1974 (projection).
+
+    Examples
+    --------
+    >>> Simplex().lmo([0.5, -3.0, 3.0])
+    array([0., 1., 0.])
     """
 
     total: float = 1.0

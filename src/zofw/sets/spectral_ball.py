@@ -24,6 +24,8 @@ class SpectralBall(MatrixBall):
     with the thin singular value decomposition of G; where G lacks full rank, the decomposition completes U and V. It is
     the dual of `NuclearBall`, and bounds how much a linear map can stretch.
 
+    The diameter is :math:`2 r \sqrt{\min(m, k)}`.
+
     Parameters
     ----------
     radius
@@ -34,6 +36,12 @@ class SpectralBall(MatrixBall):
     References
     ----------
     K. Jordan, Muon: an optimizer for hidden layers in neural networks, 2024 (the same linear minimiser as a step).
+
+    Examples
+    --------
+    >>> SpectralBall(2.0, (2, 2)).lmo([[0.0, 3.0], [-1.0, 0.0]])
+    array([[ 0., -2.],
+           [ 2.,  0.]])
     """
 
     radius: float

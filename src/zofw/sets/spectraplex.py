@@ -28,6 +28,8 @@ class Spectraplex(Square):
     n > 64 the vector comes from Lanczos and :math:`v^\top G v \le \lambda_{\min} + \mathrm{tol}\,(\lambda_{\max} -
     \lambda_{\min})`; otherwise from a full decomposition, exact to rounding.
 
+    The diameter is :math:`\sqrt 2\,a`.
+
     Parameters
     ----------
     size
@@ -40,6 +42,12 @@ class Spectraplex(Square):
     References
     ----------
     E. Hazan, Sparse approximate solutions to semidefinite programs, LATIN 2008.
+
+    Examples
+    --------
+    >>> Spectraplex(2).lmo([[1.0, 0.0], [0.0, -1.0]])
+    array([[0., 0.],
+           [0., 1.]])
     """
 
     size: int
