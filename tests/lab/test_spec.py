@@ -156,8 +156,9 @@ APPENDIX = {
 
 @pytest.mark.parametrize(("key", "row"), APPENDIX.items(), ids=lambda value: "-".join(map(str, value)))
 def test_settings_are_those_of_the_papers_appendix(key, row):
-    text = key[0] in ("fig1", "fig2") and key[1] in ("rcv1", "real-sim")
-    experiment = read(ROOT / "experiments" / f"{key[0]}.toml", "text" if text else "full")
+    linear, text = key[0] in ("fig1", "fig2"), key[1] in ("rcv1", "real-sim")
+    profile = ("text" if text else "regime") if linear else "full"
+    experiment = read(ROOT / "experiments" / f"{key[0]}.toml", profile)
     (case,) = (case for case in experiment.cases if case.name == key[1])
     found = (case.set["radius"], *(case.parameters[name] for name in ("batch", "directions", "epoch")))
     assert found == row
