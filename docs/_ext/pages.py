@@ -47,15 +47,21 @@ class VerdictTable(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         folder = Path(self.env.srcdir) / "reproduction"
         lines = ["| statement | measured | experiment |", "|---|---|---|"]
-        for path in sorted(folder.glob("*/summary.json")):
+        paths = sorted(folder.glob("*/summary.json"))
+        for path in paths:
             self.env.note_dependency(str(path))
-            summary = read_summary(path.parent)
-            page = path.parent.name
-            lines += [
-                f"| {claim.says} | {MARKS.get(claim.verdict, claim.verdict)} | [{page}](/reproduction/{page}.md) |"
-                for claim in summary.claims
-                if claim.by == self.arguments[0]
-            ]
+        found = [
+            (path.parent.name, claim)
+            for path in paths
+            for claim in read_summary(path.parent).claims
+            if claim.by == self.arguments[0]
+        ]
+        measured = {claim.says for _, claim in found if claim.verdict != "not measured"}
+        lines += [
+            f"| {claim.says} | {MARKS.get(claim.verdict, claim.verdict)} | [{page}](/reproduction/{page}.md) |"
+            for page, claim in found
+            if claim.verdict != "not measured" or claim.says not in measured  # on another page
+        ]
         return self.parse_content_to_nodes_of(lines)
 
     def parse_content_to_nodes_of(self, lines: list[str]) -> list[nodes.Node]:
