@@ -15,7 +15,11 @@ def _cloud() -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """f_i(x) = ½‖x − p_i‖²."""
+    """f_i(x) = ½‖x − p_i‖².
+
+    >>> Distances(np.zeros((3, 2))).values(np.array([[3.0, 4.0]]), np.arange(3))
+    array([[12.5, 12.5, 12.5]])
+    """
 
     points: Array = field(default_factory=_cloud)
 

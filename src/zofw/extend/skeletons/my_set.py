@@ -11,7 +11,11 @@ from zofw.core import Array
 
 @dataclass(frozen=True)
 class Corner:
-    """{x ≥ 0, Σx ≤ size}."""
+    """{x ≥ 0, Σx ≤ size}: lmo(g) is size·e_j for the lowest g_j < 0, and 0 where there is none.
+
+    >>> Corner(2.0).lmo(np.array([1.0, -3.0, -1.0]))
+    array([0., 2., 0.])
+    """
 
     size: float = 1.0
 
