@@ -2,8 +2,8 @@
 A portfolio under a risk simulator
 ==================================
 
-A thousand simulated years, fat tails and crises included; a portfolio's certainty equivalent is only known by playing
-it through them. No asset may hold more than a quarter: a capped simplex.
+A thousand simulated years, with fat tails and crises. To know a portfolio's certainty equivalent, you must play it through all of
+them. No asset may hold more than a quarter: the set is a capped simplex.
 """
 
 import matplotlib.pyplot as plt
@@ -27,11 +27,14 @@ def disutility(weights, years):
 
 
 # %%
+# The default method, and three others for comparison. ``diagnose=30`` puts the objective on the curves, with evaluations beyond the budget.
+
 f = zofw.problems.BlackBox(disutility, dim=assets, n=scenarios, vectorized=True)
 capped = zofw.CappedSimplex(1.0, 0.25)
 runs = {
-    name: zofw.minimize(f, capped, method=method, budget=600_000, rng=0)
+    name: zofw.minimize(f, capped, method=method, budget=600_000, rng=0, diagnose=30)
     for name, method in {
+        "default": "auto",
         "zo-sfw": zofw.ZOSFW(batch_size=50, directions=6),
         "acc-szofw": zofw.AccSZOFW(),
         "zo-fw": zofw.ZOFW(),
@@ -47,7 +50,7 @@ for name, run in runs.items():
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for run in runs.values():
     run.plot(ax=left)
-right.bar(range(assets), runs["zo-fw"].x, color="C0")
+right.bar(range(assets), runs["default"].x, color="C0")
 right.axhline(0.25, color="C7", linestyle="--", linewidth=1)
 right.set_xlabel("asset, from safe to risky")
 right.set_ylabel("weight")

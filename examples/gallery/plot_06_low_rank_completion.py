@@ -2,9 +2,9 @@
 A low-rank matrix from a score
 ==============================
 
-A recommendation service scores a whole table of predictions with one number, the mean squared error on ratings it keeps to
-itself. That number is all there is: not which entries are scored, not how far off any of them is. The nuclear ball
-makes the answer low-rank, and its atoms are outer products.
+A recommendation service scores a whole table of predictions with one number: the mean squared error on ratings that it keeps secret.
+It does not say which entries it scores, nor how wrong any of them is. The nuclear ball makes the answer low-rank; its atoms are
+outer products.
 """
 
 import matplotlib.pyplot as plt
@@ -25,12 +25,11 @@ def score(X, batch):
 
 
 # %%
-# One component, 140 dimensions: after a first full gradient, ``jaguar`` renews ten coordinates an iteration.
+# One component, 140 dimensions. ``diagnose=20`` puts the score on the curve, with evaluations beyond the budget.
 
 f = zofw.problems.BlackBox(score, dim=truth.size, vectorized=True)
 ball = zofw.NuclearBall(np.linalg.svd(truth, compute_uv=False).sum(), shape)
-method = zofw.JAGUAR(directions=20, step_size=zofw.ZOFW().step_size)
-result = zofw.minimize(f, ball, method=method, budget=12_000, rng=0)
+result = zofw.minimize(f, ball, budget=12_000, rng=0, diagnose=20)
 found = result.x.reshape(shape)
 print(f"{result.nfev:,} scores asked, mean squared error {result.fun:.2e}")
 unseen = np.abs(found - truth)[~seen].mean() / np.abs(truth)[~seen].mean()

@@ -35,7 +35,7 @@ def mismatch(X, batch):
 # %%
 f = zofw.problems.BlackBox(mismatch, dim=size**2, vectorized=True)
 birkhoff = zofw.Birkhoff(size)
-result = zofw.minimize(f, birkhoff, method="zo-fw", budget=40_000)
+result = zofw.minimize(f, birkhoff, method="zo-fw", budget=40_000, diagnose=20)
 soft = result.x.reshape(size, size)
 hard = birkhoff.lmo(-soft)
 right = int((np.argmax(hard, axis=0) == order).sum())

@@ -6,6 +6,7 @@ import re
 import runpy
 import time
 
+import numpy as np
 import pytest
 from pages import ROOT
 
@@ -39,8 +40,11 @@ def test_example(path, compiled, tmp_path, monkeypatch, capsys):
     begun = time.process_time()
     runpy.run_path(str(path), run_name="__main__")
     seconds = time.process_time() - begun
-    drawn = pyplot.get_fignums()
+    drawn = [pyplot.figure(number) for number in pyplot.get_fignums()]
+    lines = [line for figure in drawn for axis in figure.axes for line in axis.lines]
+    empty = [line for line in lines if not np.isfinite(np.asarray(line.get_ydata(), dtype=float)).any()]
     pyplot.close("all")
     assert drawn, "an example has a picture"
+    assert not empty, "every curve has a point"
     assert re.search(r"\d", capsys.readouterr().out), "an example states what it spent"
     assert seconds < LONGER.get(path.stem, SECONDS)
