@@ -65,7 +65,7 @@ def test_docstrings_teach_the_mathematics():
     wanted = {
         **dict.fromkeys(zofw.sets().values(), ("diameter", "References", ">>>")),
         **dict.fromkeys(zofw.laws().values(), ("E[UUᵀ]", "E‖UUᵀx‖²", ">>>")),
-        **dict.fromkeys(problems.values(), ("(x", ">>>")),
+        **dict.fromkeys(problems.values(), (") = ", ">>>")),
     }
     found = {
         cls.__name__: [word for word in words if word not in cls.__doc__] for cls, words in wanted.items()
