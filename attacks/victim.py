@@ -60,6 +60,8 @@ def differences(found: zofw.Result, whole: zofw.Result, charged: str = "") -> st
         "nfev": (found.nfev - extra, whole.nfev),
         "nlmo": (found.nlmo, whole.nlmo),
         "status": (found.status, whole.status),
+        "seed": (found.seed, whole.seed),
+        "settings": (found.settings, whole.settings),
         "ledger": (found.ledger | {charged: 0}, whole.ledger | {charged: 0}),
     }
     names = [name for name, (one, other) in pairs.items() if one != other]

@@ -22,25 +22,9 @@ import zofw
 from zofw.problems import BlackBox
 from zofw.run.files import run_files
 
-DIM, N, BUDGET, ITERATIONS = 6, 3, 500, 5
-
-
-class Counted:
-    """(1/n) Σ ½‖A_i x − y_i‖², one component at a time, each call written to a file."""
-
-    def __init__(self, paid: Path | None, delay: float = 0.0) -> None:
-        rng = np.random.default_rng(0)
-        self.A, self.y = rng.standard_normal((N, 3, DIM)), rng.standard_normal((N, 3))
-        self.paid, self.delay = paid, delay
-
-    def __call__(self, x: np.ndarray, i: int) -> float:
-        if self.paid is not None:
-            file = os.open(self.paid, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-            os.write(file, b".")
-            os.close(file)
-        if self.delay:
-            time.sleep(self.delay)
-        return 0.5 * float(((self.A[i] @ x - self.y[i]) ** 2).sum())
+sys.path.append(str(Path(__file__).parents[2]))
+from attacks.victim import BUDGET, DIM, N, calls, differences, solve  # noqa: F401
+from attacks.victim import Sum as Counted
 
 
 class Slow(BlackBox):
@@ -55,11 +39,7 @@ def problem(paid: Path | None = None, delay: float = 0.0) -> BlackBox:
 
 
 def run(method: str, checkpoint: Path | None, f: BlackBox, **settings: object) -> zofw.Result:
-    chosen = {"budget": BUDGET, "max_iter": ITERATIONS, "diagnose": 0} | settings
-    resume = "auto" if checkpoint else False
-    return zofw.minimize(
-        f, zofw.L2Ball(1.0), method=method, rng=3, checkpoint=checkpoint, resume=resume, **chosen
-    )
+    return solve(f, method, checkpoint, **({"diagnose": 0} | settings))
 
 
 def child(method: str, checkpoint: Path, paid: Path, delay: float) -> int:
@@ -90,18 +70,13 @@ def kill_until_done(method: str, checkpoint: Path, most: int, rng: np.random.Gen
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         hit += code == -signal.SIGKILL
     result = zofw.Result.load(f"{checkpoint}.result")
-    same = {
-        name: getattr(result, name) == getattr(whole, name)
-        for name in ("nit", "nfev", "nlmo", "status", "ledger", "seed", "settings")
-    }
     return {
         "method": method,
         "exit": code,
         "hit": int(hit),
-        "differs": [name for name, equal in same.items() if not equal],
-        "x": bool(np.array_equal(result.x, whole.x)),
+        "differs": differences(result, whole),
         "nfev": whole.nfev,
-        "paid": paid.stat().st_size if paid.exists() else 0,
+        "paid": calls(paid),
         "left": sorted(path.name for path in checkpoint.parent.iterdir() if path.name.startswith(".")),
     }
 

@@ -106,6 +106,32 @@ def test_every_call_is_counted_and_within_the_budget(method, n, budget):
     assert (result.fun_error == 0) or n > budget // 50
 
 
+@pytest.mark.parametrize("method", ["auto", "zo-sfw", "zsfw-dvr"])
+@pytest.mark.parametrize("budget", [60, 2_000])
+def test_a_model_behind_a_plain_function_sees_no_image_beyond_the_budget(method, budget):
+    rng, images = np.random.default_rng(0), []
+    W = rng.standard_normal((6, 3))
+
+    def model(batch):
+        images.extend(batch)
+        return batch.reshape(len(batch), -1) @ W
+
+    f = zofw.problems.UniversalAttack(model, rng.uniform(-0.5, 0.5, (12, 6)), rng.integers(0, 3, 12))
+    try:
+        result = zofw.minimize(f, zofw.LinfBall(0.1), method=method, budget=budget, rng=0)
+    except zofw.BudgetError:
+        assert not images
+    else:
+        assert len(images) == result.nfev <= budget and result.ndiagnosis == 0
+
+
+def test_a_budget_too_small_is_refused_before_anything_is_evaluated_even_for_diagnosis():
+    f = Calls()
+    with pytest.raises(zofw.BudgetError):
+        zofw.minimize(BlackBox(f, dim=4, n=300), SIMPLEX, method="zo-fw", budget=37, diagnose=3)
+    assert not f.points
+
+
 def test_f_at_the_end_is_asked_for_once_whatever_is_extended(tmp_path):
     path, f = tmp_path / "run.npz", Calls()
     box = BlackBox(f, dim=3, n=4)
@@ -125,11 +151,14 @@ def test_only_a_number_given_for_diagnosis_is_evaluated_beyond_the_budget():
 # ---------------------------------------------------------------------- one way to an answer
 
 
-def test_policy_covers_diagnosis_too():
+@pytest.mark.parametrize("workers", [0, 2])
+def test_policy_covers_diagnosis_too(workers):
     f = Calls(lambda call: call % 7 == 0)
-    result = zofw.minimize(
-        BlackBox(f, dim=3), SIMPLEX, method="zo-fw", budget=200, rng=0, diagnose=20, on_error=zofw.Retry(5, backoff=0.0)
-    )  # fmt: skip
+    with ThreadPoolExecutor(2) as pool:
+        result = zofw.minimize(
+            BlackBox(f, dim=3), SIMPLEX, method="zo-fw", budget=200, rng=0, diagnose=20,
+            on_error=zofw.Retry(5, backoff=0.0), executor=pool if workers else None,
+        )  # fmt: skip
     assert np.isfinite(result.trace.objective).all() and result.nfev <= 200
     broken = Calls(lambda call: call == 1)
     with pytest.raises(zofw.EvaluationError, match="out of order"):

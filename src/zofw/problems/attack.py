@@ -122,6 +122,11 @@ class UniversalAttack:
     def dim(self) -> int:
         return int(np.prod(self.images.shape[1:]))
 
+    @property
+    def asks(self) -> bool:
+        """Whether the model is a plain function, behind which somebody may charge for every image."""
+        return isinstance(self._classifier, _Function)
+
     def values(self, points: Array, components: Indices) -> Array:
         """Margins of every point (rows) with every image (columns)."""
         table = np.empty((len(points), len(components)))

@@ -273,15 +273,16 @@ class Session(RunView):
     def _advance(self, answer: Answer | None = None) -> None:
         """Run the algorithm to its next query, through as many iterations as ask nothing."""
         run = self.run
-        if not run.trace.rows:
-            self.diagnosis.record()
         while run.status is Status.RUNNING:
             ended: StepEnd | None = None
+            out_of_budget = False
             try:
                 if self._step is None:
                     if self._past_limits():
                         continue
                     self._step = self._iterations.begin()
+                    if not run.trace.rows:  # x_0, once an iteration can be paid
+                        self.diagnosis.record()
                     query = next(self._step)
                 elif answer is not None:
                     query, answer = self._step.send(answer), None
@@ -290,9 +291,10 @@ class Session(RunView):
             except StopIteration as end:
                 ended = end.value
             except OutOfBudget:
+                out_of_budget = True
+            if out_of_budget:
                 self._end(Status.BUDGET if run.closing is None else run.closing)
-                continue
-            if ended is not None:
+            elif ended is not None:
                 self._finish(ended)
             elif query.cost <= self.remaining:
                 if run.resolution and (found := too_near(query, run)):

@@ -19,6 +19,8 @@ NOISE = 16.0  # differences below this many units in the last place of the value
 ENOUGH = 20  # iterations before a run is judged by where it ends
 CLIMB = 0.25  # of the greatest rise: from a good start a sound method rises too, and comes down like 1/t
 FLAT = 0.5  # share of differences that are exactly zero
+STEPS = 10  # differences that are exactly zero at points where others are not
+LOOKED = 1000  # differences that are looked at
 FEW = 100  # values that Python sorts sooner than NumPy
 DIFFERENCES = 40  # that are looked at before that share is judged
 SEEN = 4  # points evaluated whole in an iteration that are remembered to its end
@@ -72,11 +74,10 @@ class AssumptionWatch:
     """Warns once where f looks flat in steps, and once where a run ends above its beginning.
 
     Slopes of a function that counts, such as an error rate or 1 − AUC, are exactly zero almost everywhere, and huge where it
-    jumps. Random directions move every coordinate, so of a smooth function either all differences are zero or hardly any.
-    A method that goes by such slopes may climb: the lowest level of the second half of its iterations is then above that of
-    the first query, by more than the values of either query differ among each other and by a quarter
-    of the greatest rise. The level of a query for slopes, over all
-    components, is the median of its values.
+    jumps. Random directions move every coordinate, so of a function without steps either all differences at a point are zero
+    or hardly any. A method that goes by such slopes may climb: the lowest level of the second half of its iterations is then
+    above that of the first query, by more than the values of either query differ among each other and by a quarter of the
+    greatest rise. The level of a query for slopes, over all components, is the median of its values.
 
     Parameters
     ----------
@@ -85,36 +86,36 @@ class AssumptionWatch:
     """
 
     def __init__(self, fresh: bool) -> None:
+        self._fresh = fresh
         self._first: tuple[float, float] | None = None  # level and spread of the first query
         self._lows, self._next, self._spread, self._high = [math.inf, math.inf], 1, 0.0, -math.inf
-        self._fresh = fresh
-        self._zeros = self._seen = 0
+        self._zeros = self._seen = self._steps = 0
 
     def __call__(self, query: Query, answer: Answer, run: Run) -> None:
         values = answer.values
         if query.count == 0:  # a point that is tried is no iterate
             return
-        if self._seen < DIFFERENCES and not isinstance(
-            query.asked, Explicit | UnitSteps | Coordinates | None
-        ):
+        if self._seen < LOOKED and not isinstance(query.asked, Explicit | UnitSteps | Coordinates | None):
             self._look_at_steps(query, values, run)
         if not self._fresh or query.purpose.line not in ("estimate", "refresh"):
             return
         ordered = sorted(values.ravel().tolist()) if values.size < FEW else np.sort(values, axis=None)
         level = 0.5 * float(ordered[(values.size - 1) // 2] + ordered[values.size // 2])
-        spread = float(ordered[-1] - ordered[0])
+        self._spread, self._high = float(ordered[-1] - ordered[0]), max(self._high, level)
         if self._first is None:
-            self._first = level, spread
+            self._first = level, self._spread
         if run.nit >= self._next:  # the lowest of the last half of the iterations, and of more
             self._next, self._lows = 2 * run.nit, [self._lows[1], math.inf]
-        self._lows[1], self._high, self._spread = min(self._lows[1], level), max(self._high, level), spread
+        self._lows[1] = min(self._lows[1], level)
 
     def _look_at_steps(self, query: Query, values: Array, run: Run) -> None:
         b = query.count
-        ahead, other = values[:, :b], values[:, b : 2 * b] if query.stencil.two_sided else values[:, b:]
-        self._zeros += int(np.count_nonzero(ahead == other))
-        self._seen += ahead.size
-        if self._seen >= DIFFERENCES and FLAT * self._seen <= self._zeros < self._seen:
+        zero = values[:, :b] == (values[:, b : 2 * b] if query.stencil.two_sided else values[:, b:])
+        self._zeros += int(np.count_nonzero(zero))
+        self._steps += int(np.count_nonzero(zero & ~zero.all(axis=1, keepdims=True)))
+        before, self._seen = self._seen, self._seen + zero.size
+        flat = before < DIFFERENCES <= self._seen and FLAT * self._seen <= self._zeros < self._seen
+        if flat or self._steps >= STEPS:
             warnings.warn(
                 f"{self._zeros} of the first {self._seen} differences of {run.method.name} are exactly zero and the others are not: "
                 f"at the radius {query.radius:.2g} f is flat in steps, as an error rate or an AUC is. Slopes say nothing there. "
@@ -122,6 +123,7 @@ class AssumptionWatch:
                 UserWarning,
                 stacklevel=3,
             )
+            self._seen = LOOKED
 
     def at_the_end(self, run: Run) -> None:
         """Compare where a run ends with where it began."""
