@@ -12,7 +12,7 @@ from zofw.references import reference
 
 HERE = Path(__file__).parents[1] / "docs" / "methods"
 WIDTH = 7.8  # inches: 780 pixels on the page
-COLOURS = {"explore": "#56b4e9", "walk": "#009e73", "line": "#e69f00", "correct": "#1a56a8", "sweep": "#cc79a7",
+COLOURS = {"explore": "#56b4e9", "walk": "#009e73", "correct": "#1a56a8", "sweep": "#cc79a7",
            "certify": "#7a7a7a", "probe": "#111111"}  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def explore_correct(path: Path) -> None:
                 "error": float(np.linalg.norm(belief.g - gradient)) / size,
                 "believed": float(np.sqrt(problem.dim * belief.variance)) / size,
             }
-            | {f"spent {name}": tally.queries for name, tally in state.tallies.items()}
+            | {f"spent {name}": tally[1] for name, tally in state.tallies.items()}
         )
         atoms = zip(state.model.atoms, state.model.weights, strict=True)
         weights.append({atom.dense().tobytes(): float(w) for atom, w in atoms})

@@ -66,6 +66,7 @@ class OwnDifferences:
     pattern: Pattern
     query: Query
     two_sided: bool
+    sign: float = 1.0
 
     @classmethod
     def of(
@@ -76,17 +77,18 @@ class OwnDifferences:
         mu: float,
         *,
         two_sided: bool = False,
+        sign: float = 1.0,
         purpose: Purpose = Purpose.ESTIMATE,
     ) -> OwnDifferences:
-        """The differences at x, or at every row of it."""
+        """The differences at x, or at every row of it; to the other side where ``sign`` is −1."""
         components, index = batch.slice(0, len(batch)), pattern.index
         owners = np.repeat(components, pattern.sizes)
         back = index if two_sided else np.zeros(len(components), dtype=np.int64)
-        sign = np.concatenate([np.ones(index.size), np.full(back.size, -1.0 if two_sided else 0.0)])
-        U = UnitSteps(np.shape(x)[-1], np.concatenate([index, back]), sign)
+        signs = np.concatenate([np.full(index.size, sign), np.full(back.size, -1.0 if two_sided else 0.0)])
+        U = UnitSteps(np.shape(x)[-1], np.concatenate([index, back]), signs)
         pairs = Batch(batch.n, np.concatenate([owners, owners if two_sided else components]))
         query = Query(x, pairs, U, mu, Stencil.AHEAD, purpose, paired=True)
-        return cls(batch, pattern, query, two_sided)
+        return cls(batch, pattern, query, two_sided, sign)
 
     def values(self, answer: Answer) -> Array:
         """f_i at the anchors, (k, m), from a one-sided query."""
@@ -100,7 +102,7 @@ class OwnDifferences:
         ahead, rest = answer.values[:, :size], answer.values[:, size:]
         if self.two_sided:
             return np.asarray((ahead - rest) / (2.0 * mu))
-        return np.asarray((ahead - np.repeat(rest, self.pattern.sizes, axis=1)) / mu)
+        return np.asarray((ahead - np.repeat(rest, self.pattern.sizes, axis=1)) / (self.sign * mu))
 
     def mean(self, slopes: Array) -> Array:
         """The mean gradient of the batch from its list of slopes, (d,)."""

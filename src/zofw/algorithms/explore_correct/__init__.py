@@ -1,15 +1,14 @@
 r"""Explore-Correct: the default method. Learn the gradient cheaply, find atoms with it, and correct exactly on those.
 
-    x = Σ_j w_j a_j over few active atoms; belief ∇f(x) ~ N(g, s²I) plus measured slopes
-    a difference table measures the noise of the values first and sets the radii      (:mod:`.values`)
-    repeat the first option that is due, or else the one worth most per query:
-        CERTIFY   two-sided slopes of all components at x: a bound of the gap         (:mod:`.explore`)
-        LINE      how far to go on the segment that was walked                        (:mod:`.walk`)
+    x = Σ_j w_j a_j over few active atoms; belief ∇f(x) ~ N(g, s²I)
+    PROBE: a difference table measures the noise of the values and sets the radii     (:mod:`.explore`)
+    repeat the first option that is due, or else the one worth most per query         (:mod:`.options`)
+        CERTIFY   slopes to both sides of all components at x: a bound of the gap     (:mod:`.explore`)
         CORRECT   slopes and curvatures along the active atoms and the candidates
                   that the LMO proposes from g, on a batch S; the weights go to the
                   minimiser of that quadratic model                                   (:mod:`.correct`)
         SWEEP     the whole coordinate gradient                                       (:mod:`.explore`)
-        WALK      sketches on the move, where vertices are too many to try            (:mod:`.walk`)
+        WALK      sketches on the move, and the best point of the way                 (:mod:`.walk`)
         EXPLORE   Rademacher sketches of a small batch, filtered into g               (:mod:`.explore`)
 
 The error of a correction grows with the number of atoms, not with d; exploration only has to point the LMO at the right
@@ -36,19 +35,19 @@ from typing import ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.explore_correct.belief import Belief
 from zofw.algorithms.explore_correct.correct import correct
 from zofw.algorithms.explore_correct.endings import converged, stalled
-from zofw.algorithms.explore_correct.explore import certify, explore, propose, sweep
-from zofw.algorithms.explore_correct.options import OPTIONS, Choice, choose
-from zofw.algorithms.explore_correct.state import Action, Model, Sketches, State, Tally, Values, Walk
-from zofw.algorithms.explore_correct.values import probe
-from zofw.algorithms.explore_correct.walk import line, walk
+from zofw.algorithms.explore_correct.explore import certify, explore, probe, sweep
+from zofw.algorithms.explore_correct.options import OPTIONS, Choice, choose, propose
+from zofw.algorithms.explore_correct.state import Action, Belief, Model, Sketches, State
+from zofw.algorithms.explore_correct.walk import walk
 from zofw.algorithms.facts import Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.atoms import Dense
 from zofw.core import Array, Info, Step, Task
+
+COARSEST = 8  # times that radii grow fourfold
 
 
 @methods.register("explore-correct")
@@ -56,9 +55,9 @@ from zofw.core import Array, Info, Step, Task
 class ExploreCorrect:
     """Settings of Explore-Correct; none has to be tuned.
 
-    Queries: adaptive. EXPLORE and WALK |S|(b + 1) a sketch, LINE 3|S|, SWEEP n(d + 1), CERTIFY n(2d + 9), CORRECT at most about
-    2|S|(k + 2) for k atoms. 2 to 17 LMO calls an iteration, up to 160 more in a walk. Memory: k ≤ 64 active and at most 128
-    remembered atoms, dense or sparse as the set gives them.
+    Queries: adaptive. EXPLORE and WALK |S|(b + 1) a sketch, and 3|S| at the end of a walk; SWEEP n(d + 1), CERTIFY n(2d + 11) or
+    n(d + 10) after a sweep, CORRECT at most about 2|S|(k + 2) for k atoms. 2 to 17 LMO calls an iteration, up to 160 more in a
+    walk. Memory: k ≤ 64 atoms, dense or sparse as the set gives them.
 
     Parameters
     ----------
@@ -76,7 +75,7 @@ class ExploreCorrect:
         use="the default; nothing to tune",
         queries="adaptive",
         lmo=("0", "178"),
-        vectors="k + 134",
+        vectors="k + 8",
         convex="$O(1/t)$ in its exact iterations; else none",
         answers=("default", "noisy"),
     )
@@ -95,72 +94,61 @@ class ExploreCorrect:
         settings.whole("first_exploration", self.first_exploration)
 
     def init(self, task: Task, x0: Array) -> State:
-        nothing, few = Belief(np.zeros(task.dim), math.inf, x0), 4 if task.n > 8 else task.n
-        none = np.zeros((1, 1))
+        few, none = 4 if task.n > 8 else task.n, np.zeros((1, 1))
         model = Model((Dense(x0),), np.ones(1), none, none, min(task.n, self.first_batch))
-        return State(0, x0, nothing, Sketches(batch=few), model, Walk(nothing, batch=few))
+        return State(0, x0, x0, Belief(np.zeros(task.dim), math.inf), Sketches(few, few), model)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
-        values, before = state.values, task.paid
-        if values is None:
+        before = task.paid
+        if math.isinf(state.values.noise):
             state = yield from probe(task, state, rng)
             return replace(state, t=state.t + 1), Info(bound=math.inf)
-        choice = choose(task, state, values, self.first_exploration)
-        values = replace(values, coarser=choice.coarser)
-        state = yield from act(task, replace(state, brought=0.0, values=values), values, rng, choice)
-        values = state.values or values
-        spent = task.paid - before
-        if state.brought > (0.0 if values.random else values.unseen):
-            state = replace(state, progress=task.paid)
-        values = replace(values, range=max(values.range, state.brought))
-        known = math.isfinite(state.belief.variance)
-        proposal = propose(task, state, rng, spent) if known else None
-        tally = state.tallies.get(choice.name, Tally()).plus(spent, choice.worth, state.brought)
+        choice = choose(task, state, self.first_exploration)
+        coarser = min(state.values.coarser + choice.coarser, COARSEST)
+        state = replace(state, brought=0.0, values=replace(state.values, coarser=coarser))
+        state = yield from act(task, state, rng, choice)
+        values, spent = state.values, task.paid - before
+        proposal = propose(task, state, rng, spent) if math.isfinite(state.belief.variance) else None
+        told = [1, spent, choice.worth if math.isfinite(choice.worth) else 0.0, state.brought]
+        seen = state.brought > (0.0 if values.random else values.unseen)
         state = replace(
             state,
             t=state.t + 1,
-            values=values,
-            first=None,
+            values=replace(values, range=max(values.range, state.brought)),
             proposal=proposal,
-            tallies=state.tallies | {choice.name: tally},
+            progress=task.paid if seen else state.progress,
+            tallies=state.tallies | {choice.name: state.tallies.get(choice.name, np.zeros(4)) + told},
         )
-        sure = state.certificate
         numbers = {"atoms": len(state.model.atoms), "batch": state.model.batch} | columns(state)
         if proposal is None:
             return state, Info(bound=math.inf, numbers=numbers)
-        return state, Info(
-            gap=proposal.gap if sure is None else sure.gap,
-            gap_error=proposal.gap_error if sure is None else sure.error,
-            bound=math.inf if sure is None else sure.bound,
-            ending=converged(task, state, values) or stalled(task, state, values),
-            numbers=numbers,
-        )
+        gap, error, bound = proposal.gap, proposal.gap_error, math.inf
+        if (sure := state.certificate) is not None:
+            gap, error, bound = sure.gap, sure.error, sure.bound
+        ending = converged(task, state) or stalled(task, state)
+        return state, Info(gap=gap, gap_error=error, bound=bound, ending=ending, numbers=numbers)
 
 
-def act(task: Task, state: State, values: Values, rng: np.random.Generator, choice: Choice) -> Action:
+def act(task: Task, state: State, rng: np.random.Generator, choice: Choice) -> Action:
     """The action of an option."""
     match choice.name:
         case "certify":
-            return (yield from certify(task, state, values, rng))
-        case "line":
-            return (yield from line(task, state, values, rng))
+            return certify(task, state, rng)
         case "correct":
             state = replace(state, model=replace(state.model, batch=choice.batch))
-            return (yield from correct(task, state, values, rng, choice.candidates))
+            return correct(task, state, rng, choice.candidates)
         case "sweep":
-            return (yield from sweep(task, state, values))
+            return sweep(task, state)
         case "walk":
-            return (yield from walk(task, state, values, rng, choice.price))
-    return (yield from explore(task, state, values, rng, choice.price))
+            return walk(task, state, rng, choice.price)
+    return explore(task, state, rng, choice.price)
 
 
 def columns(state: State) -> dict[str, float]:
     """What every kind of action has had and brought so far, for the trace and the story."""
-    return {
-        f"{name} {field}": float(vars(tally)[field])
-        for name, tally in state.tallies.items()
-        for field in ("times", "queries", "promised", "brought")
-    }
+    names = ("times", "queries", "promised", "brought")
+    told = [(act, *pair) for act, tally in state.tallies.items() for pair in zip(names, tally, strict=True)]
+    return {f"{act} {name}": float(number) for act, name, number in told}
 
 
 __all__ = ["OPTIONS", "ExploreCorrect"]

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.belief import MeasuredSlope, offsets, squares
 from zofw.algorithms.explore_correct.quadratic import simplex_step
-from zofw.algorithms.explore_correct.state import Action, Candidate, Model, State, Values
-from zofw.atoms import Atom, Dense
-from zofw.core import Answer, Array, Batch, Purpose, Query, Stencil, Task
+from zofw.algorithms.explore_correct.state import Action, Candidate, Model, State
+from zofw.atoms import Atom, Dense, Sparse
+from zofw.core import Answer, Array, Batch, Matrix, Purpose, Query, Stencil, Task
 from zofw.differences import base_values, curvatures, slopes
 from zofw.directions import Explicit
 from zofw.extras import lazy
 
 sp = lazy("scipy.sparse")
 
+LARGE = 1000  # dimensions from which on sparse directions save time
 MOST_ATOMS = 64  # beyond, the two lightest become one
 PROGRESS = 4.0  # two batches differ by 2·noise in their optima; twice that is progress
 DRIFT = 0.05  # mean squared H-cosine between a move and a coordinate that nobody measured
@@ -29,52 +28,40 @@ LONG = 1e-3  # a radius at which points had better stay in the set
 SMALL = 1e-12  # relative to the range: a decrease that a model may promise by its rounding alone
 
 
-def price(task: Task, state: State, values: Values, candidates: int, m: int) -> int:
-    """Queries of a correction with a batch of m: slopes, the curvatures that are wanting, and a value."""
-    k, plan = len(state.model.atoms) + candidates, Plan(task, state, values, m)
-    pairs = plan.wanting(k)
-    k -= plan.first
-    points = len(pairs) + len({i for pair in pairs for i in pair}) + 1
-    if plan.two_sided:
-        return m * (2 * k + 2 + (len(pairs) + 1 if pairs else 0))
-    return m * (k + 2 + plan.pulled) + (plan.part(k, points) * points if pairs else 0)
-
-
 class Plan:
-    """How slopes and curvatures are measured on a batch of m: from both sides where it is whole and points may be outside.
+    """How slopes and curvatures along k atoms, the model's first, are measured on a batch of m, and the price with a value.
 
-    Points stay in the set if the anchor is pulled towards the origin, x' = x + 2h(o − x): x' + h(a_i − o) + h(a_j − o) =
-    (1 − 2h)x + ha_i + ha_j. That is done where they must, and where noise makes h long.
+    From both sides where the batch is whole and points may be outside. Points stay in the set if the anchor is pulled towards
+    the origin, x' = x + 2h(o − x): x' + h(a_i − o) + h(a_j − o) = (1 − 2h)x + ha_i + ha_j. That is done where they must, and
+    where noise makes h long. Curvatures are measured where they come from fewer components than the batch deserves: on all of
+    a whole batch, or on as many as make them cost what slopes cost, four an atom at least.
     """
 
-    def __init__(self, task: Task, state: State, values: Values, m: int) -> None:
-        self.model, self.n, self.m = state.model, task.n, m
-        self.first = int(
-            np.array_equal(state.model.atoms[0].dense(), state.belief.origin)
-        )  # v = 0 needs no query
+    def __init__(self, task: Task, state: State, k: int, m: int) -> None:
+        model, values = state.model, state.values
         self.whole = state.left_out(task, m) == 0
         self.h = values.radius(task, 3.5 if self.whole else 3)  # between what slopes and what curvatures want
         self.pulled = task.inside or self.h > LONG
         self.two_sided = self.whole and not self.pulled
         self.h2 = self.h if self.whole else values.radius(task, 4)
-
-    def wanting(self, k: int) -> list[tuple[int, int]]:
-        """Pairs among k atoms, the model's first, whose curvature comes from fewer components than the batch deserves."""
-        W, old, enough = self.model.W, len(self.model.atoms), self.n / 4 if self.whole else ENOUGH * self.m
-        diagonal = self.whole and self.pulled  # slopes from one side need it from the same batch
-        pairs = [(i, j) for j in range(self.first, k) for i in range(self.first, j + (not self.two_sided))]
-        return [(i, j) for i, j in pairs if j >= old or W[i, j] < 0.99 * enough or (i == j and diagonal)]
-
-    def part(self, k: int, points: int) -> int:
-        """Components for curvatures: all of a whole batch, or as many as make them cost what slopes cost, four an atom at least."""
-        return self.m if self.whole else min(self.m, max(math.ceil(self.m * (k + 1) / points), 4 * k))
+        first = int(np.array_equal(model.atoms[0].dense(), state.origin))  # v = 0 needs no query
+        old, enough = len(model.atoms), 0.99 * (task.n / 4 if self.whole else ENOUGH * m)
+        pairs = ((i, j) for j in range(first, k) for i in range(first, j + (not self.two_sided)))
+        mine = self.whole and not self.two_sided  # one-sided slopes need the diagonal from their own batch
+        self.pairs = [(i, j) for i, j in pairs if j >= old or model.W[i, j] < enough or (mine and i == j)]
+        self.single = [] if self.two_sided else sorted({i for pair in self.pairs for i in pair})
+        self.live = np.arange(first, k)
+        points, k = len(self.pairs) + len(self.single) + 1, k - first
+        self.part = m if self.whole else min(m, max(math.ceil(m * (k + 1) / points), 4 * k))
+        self.price = m * (2 * k + 2 if self.two_sided else k + 2 + self.pulled)
+        self.price += self.part * points if self.pairs else 0
 
 
 @dataclass(frozen=True)
 class Measured:
     """The model on a batch: value, slopes c, curvatures H and variances v along the columns D, components W behind H."""
 
-    D: Any
+    D: Matrix
     batch: Batch
     value: float
     c: Array
@@ -84,164 +71,123 @@ class Measured:
 
 
 def measure(
-    task: Task, state: State, values: Values, rng: np.random.Generator, atoms: tuple[Atom, ...]
+    task: Task, state: State, rng: np.random.Generator, atoms: tuple[Atom, ...]
 ) -> Generator[Query, Answer, Measured]:
     """Slopes along v_j = a_j − o on the batch, and second differences where curvatures are wanting.
 
     H_ij = [F(x + h(v_i + v_j)) − F(x + hv_i) − F(x + hv_j) + F(x)]/h². Two-sided slopes give the diagonal too; from a forward
     slope ½hH_jj is taken away, which makes it second order, and from one at a pulled anchor 2h(Hw)_j, which moves it to
-    x = o + Σ w_j v_j. Where the batch is not whole curvatures come from a part of it and are averaged with the
-    stored ones, by the components behind them.
+    x = o + Σ w_j v_j. Curvatures from a part of the batch are averaged with the stored ones, by the components behind them.
     """
-    k, old, o = len(atoms), len(state.model.atoms), state.belief.origin
+    k, old, o = len(atoms), len(state.model.atoms), state.origin
     D, batch = offsets(atoms, o), state.sample(task, rng, state.model.batch)
-    plan = Plan(task, state, values, m := len(batch))
-    h, pairs = plan.h, plan.wanting(k)
-    anchor = state.x + 2 * max(h, plan.h2) * (o - state.x) if plan.pulled else state.x
+    plan = Plan(task, state, k, m := len(batch))
+    h, live, pairs, single = plan.h, plan.live, plan.pairs, plan.single
+    pull = 2 * max(h, plan.h2) if plan.pulled else 0.0
+    anchor = state.x + pull * (o - state.x)
     stencil = Stencil.QUADRATIC if plan.two_sided else Stencil.FORWARD
-    live = np.arange(plan.first, k)
     query = Query(anchor, batch, Explicit(D[:, live]), h, stencil, Purpose.LINE_SEARCH, variance=True)
     answer = yield query
     c, v, rise, value = np.zeros(k), np.zeros(k), np.zeros(k), float(base_values(query, answer)[0])
     c[live], v[live] = slopes(query, answer)[0], variance_of(answer)
     rise[live] = (answer.values[0, : len(live)] - value) / h
-    H, W = np.zeros((k, k)), np.zeros((k, k))
-    H[:old, :old], W[:old, :old] = state.model.H, state.model.W
-    single, some, size = sorted({i for pair in pairs for i in pair}), batch, m
+    H, W = (np.pad(A, (0, k - old)) for A in (state.model.H, state.model.W))
     if plan.two_sided:
         H[live, live], W[live, live] = curvatures(query, answer)[0], m
-        single = []
-    elif pairs:
-        size = plan.part(len(live), len(pairs) + len(single) + 1)
-        some = (
-            batch if size == m else Batch(task.n, np.sort(rng.choice(batch.slice(0, m), size, replace=False)))
-        )
     if pairs:
+        some = batch
+        if plan.part < m:
+            some = Batch(task.n, np.sort(rng.choice(batch.slice(0, m), plan.part, replace=False)))
         mixture = np.zeros((k, len(single) + len(pairs)))
         mixture[single, np.arange(len(single))] = 1.0
         for q, (i, j) in enumerate(pairs, len(single)):
             mixture[i, q] += 1.0
             mixture[j, q] += 1.0
-        along = D @ sp.csc_array(mixture) if sp.issparse(D) else D @ mixture
+        along = D @ (mixture if isinstance(D, np.ndarray) else sp.csc_array(mixture))
         query = Query(anchor, some, Explicit(along), plan.h2, Stencil.FORWARD, Purpose.LINE_SEARCH)
         both = slopes(query, (yield query))[0]
         rise[single] = both[: len(single)]
         for q, (i, j) in enumerate(pairs, len(single)):
             bend, before = (both[q] - rise[i] - rise[j]) / plan.h2, 0.0 if plan.whole else W[i, j]
-            H[i, j] = H[j, i] = (before * H[i, j] + size * bend) / (before + size)
-            W[i, j] = W[j, i] = before + size
+            H[i, j] = H[j, i] = (before * H[i, j] + plan.part * bend) / (before + plan.part)
+            W[i, j] = W[j, i] = before + plan.part
     if not plan.two_sided:
         c -= 0.5 * h * np.diag(H)
     if plan.pulled:
-        c += 2 * max(h, plan.h2) * (H[:, :old] @ state.model.weights)
+        c += pull * (H[:, :old] @ state.model.weights)
         value = float((yield Query(state.x, batch, purpose=Purpose.LINE_SEARCH)).values[0, 0])
     return Measured(D, batch, value, c, H, v, W)
 
 
-def correct(
-    task: Task, state: State, values: Values, rng: np.random.Generator, candidates: tuple[Candidate, ...]
-) -> Action:
+def correct(task: Task, state: State, rng: np.random.Generator, candidates: tuple[Candidate, ...]) -> Action:
     """Move the weights of the active atoms and the candidates to the minimiser of their quadratic model.
 
     With k atoms in the optimum it loses ½(k − 1)·mean(v_j/H_jj)/m to sampling; the step is shrunk by 1 − noise/decrease
     (James and Stein, towards x), and a value on the same batch guards it (Armijo, quadratic interpolation). A step to one
     atom goes there whole, if its slope is negative by two standard errors.
     """
-    atoms = (*state.model.atoms, *(c.atom for c in candidates))
-    w = np.concatenate([state.model.weights, np.zeros(len(candidates))])
-    got = yield from measure(task, state, values, rng, atoms)
-    D, c, H, v, m = got.D, got.c, got.H, got.v, len(got.batch)
-    sq, rest = squares(D), state.left_out(task, len(got.batch))
-    live = np.flatnonzero(sq > 0)
+    old, small = state.model, SMALL * state.values.range
+    atoms, w = (*old.atoms, *(c.atom for c in candidates)), np.pad(old.weights, (0, len(candidates)))
+    got = yield from measure(task, state, rng, atoms)
+    D, c, H, m = got.D, got.c, got.H, len(got.batch)
+    rest, sq = state.left_out(task, m), np.asarray((D * D).sum(axis=0)).reshape(-1)
+    live, error = np.flatnonzero(sq > 0), got.v / m * rest
     p = simplex_step(c, H, w)
     lin, decrease = float(c @ p), -float(c @ p + 0.5 * p @ H @ p)
-    free, bends = int(np.count_nonzero(w + p > 0)) - 1, between(H)
-    slope_noise = math.sqrt(float(np.mean(v[live])) / m * rest) if len(live) else 0.0
-    if free and (np.diag(H)[live] > 0).all():
-        noise = 0.5 * free * float(np.mean(v[live] / np.diag(H)[live])) / m * rest
+    free, bends, own = int(np.count_nonzero(w + p > 0)) - 1, between(H), np.diag(H)[live]
+    bend = max(float(np.median(bends)), 0.0)
+    if free and (own > 0).all():
+        noise = 0.5 * free * float(np.mean(error[live] / own))
         shrink = max(0.0, 1.0 - noise / decrease) if decrease > 0 else 0.0
     elif not p.any():  # the best atom already, on this batch: what a slope of one standard error would bring
-        noise, shrink = gain(slope_noise, max(float(np.median(bends)), 0.0)), 0.0
+        noise, shrink = gain(math.sqrt(float(error.sum()) / max(len(live), 1)), bend), 0.0
     else:  # no optimum inside: the standard error of the slope
-        noise = math.sqrt(float(p * p @ v) / m * rest)
+        noise, lin = math.sqrt(float(p * p @ error)), min(lin, -decrease)
         shrink = 1.0 if max(-lin, decrease) > 2 * noise else 0.0
-        lin = min(lin, -decrease)
     p, lin, decrease = shrink * p, shrink * lin, shrink * (2 - shrink) * decrease
-    theta, value = yield from _guard(task, state.x, np.asarray(D @ p), got, lin, SMALL * values.range)
-    refused = state.model.refused + 1 if shrink > 0 and theta < 1 else 0
-    seen = max(got.value - value, 0.0)
+    theta, value = yield from guard(task, state.x, np.asarray(D @ p), got, lin, small)
+    refused = old.refused + 1 if shrink > 0 and theta < 1 else 0
+    p, seen, promised = theta * p, max(got.value - value, 0.0), decrease
     if refused:  # the model was wrong, not the sample; the oftener in a row, the less it promises
         less = 4.0 ** (1 - refused)
         decrease, noise = less * max(seen, 1.05 * PROGRESS * noise), less * noise
-    elif rest == 0 and decrease < SMALL * values.range:  # the model's own errors promise as much
+    elif rest == 0 and decrease < small:  # the model's own errors promise as much
         decrease = seen
-    p = theta * p
-    move, change = abs(float(p @ H @ p)), float(np.abs(p).sum())
-    unit = float(np.mean(np.abs(np.diag(H)[live]) / sq[live])) if len(live) else 0.0
-    c_new = c + H @ p  # the model's slopes at the new point
-    belief = state.belief
-    walker = state.walk.belief
-    if change > 0:
-        belief, walker = belief.age(move, DRIFT * move * unit), walker.age(0.0, move * unit / task.dim)
-    fresh = tuple(MeasuredSlope(atoms[j], float(sq[j]), float(H[j, j]), float(v[j]) / m * rest) for j in live)
-    error = v[live] / m * rest
-    promised = -(lin + 0.5 * move) if theta == 1 else 0.0
-    surprise = change if promised <= 0 else min(change, abs((got.value - value) / promised - 1))
-    W = got.W / (
-        1.0 + got.W * surprise**2
+    surprise = float(
+        np.abs(p).sum()
     )  # curvatures change as the weights do, unless values show that they did not
-    if refused:
-        W = np.zeros_like(W)
-    w = w + p
-    w[w < 1e-14] = 0.0
-    w /= w.sum()
-    keep = np.flatnonzero(w > 0)
+    if promised > 0:
+        surprise = min(surprise, abs((got.value - value) / promised - 1))
+    W = np.zeros_like(H) if refused else got.W / (1.0 + got.W * surprise**2)
+    unit = float((np.abs(own) / sq[live]).sum()) / max(len(live), 1)
     model = replace(
-        state.model,
-        atoms=tuple(atoms[j] for j in keep),
-        weights=w[keep],
-        H=H[np.ix_(keep, keep)],
-        W=W[np.ix_(keep, keep)],
+        with_weights(replace(old, atoms=atoms, H=H, W=W), w + p),
         batch=m,
         decrease=decrease,
         noise=noise,
-        bend=max(float(np.median(bends)), 0.0),
-        widest=max([state.model.widest, *bends]),
+        bend=bend,
+        widest=max(old.widest, *bends),
         unit=unit,
-        spread=float(np.max(v[live] / sq[live])) if len(live) else 0.0,
-        corrections=state.model.corrections + 1,
+        spread=float(max(got.v[live] / sq[live], default=0.0)),
         refused=refused,
     )
-    model = merge(model)
-    x = np.sum(
-        [weight * atom.dense() for atom, weight in zip(model.atoms, model.weights, strict=True)], axis=0
-    )
+    still, sure, drift = not p.any(), state.certificate, DRIFT * abs(float(p @ H @ p)) * unit
+    mixture = (w * a.dense() for a, w in zip(model.atoms, model.weights, strict=True))
     return replace(
         state,
-        x=x if change > 0 else state.x,
-        belief=belief.remember(fresh).agree(D[:, live], c_new[live], error),
-        walk=replace(
-            state.walk, belief=walker.agree(D[:, live], c_new[live], error), moved=False, trail=None
-        ),
+        x=state.x if still else np.sum(list(mixture), axis=0),
+        belief=state.belief.agree(D[:, live], (c + H @ p)[live], error[live], drift),
+        walker=None,
         sketches=replace(state.sketches, since=0),
         model=model,
-        certificate=replace(state.certificate, concave=0.0) if state.certificate and change == 0 else None,
+        swept=state.swept if still else None,
+        certificate=replace(sure, concave=0.0) if sure and still else None,
         value=value,
         brought=seen if decrease > noise else 0.0,
     )
 
 
-def between(H: Array) -> list[float]:
-    """Curvatures along a_i − a_j, for every pair of atoms."""
-    return [H[i, i] + H[j, j] - 2 * H[i, j] for j in range(len(H)) for i in range(j)] or [0.0]
-
-
-def gain(slope: float, bend: float) -> float:
-    """The decrease along a slope from an atom to another, by the curvature between them."""
-    return slope - bend / 2 if slope >= bend else slope * slope / (2 * bend)
-
-
-def _guard(
+def guard(
     task: Task, x: Array, step: Array, got: Measured, lin: float, small: float
 ) -> Generator[Query, Answer, tuple[float, float]]:
     """The share θ of a step that the values on its batch approve, and the value there; 0 where the budget cannot tell."""
@@ -255,22 +201,50 @@ def _guard(
     return 0.0, got.value
 
 
-def merge(model: Model) -> Model:
-    """At most ``MOST_ATOMS`` atoms: the two lightest are replaced by their mean until that holds."""
-    while len(model.atoms) > MOST_ATOMS:
-        i, j = np.argsort(model.weights)[:2]
-        total = model.weights[i] + model.weights[j]
-        a, b = model.atoms[i], model.atoms[j]
-        mean = Dense((model.weights[i] * a.dense() + model.weights[j] * b.dense()) / total)
-        others = [q for q in range(len(model.atoms)) if q not in (i, j)]
-        model = replace(
-            model,
-            atoms=(*(model.atoms[q] for q in others), mean),
-            weights=np.append(model.weights[others], total),
-            H=np.pad(model.H[np.ix_(others, others)], (0, 1)),
-            W=np.pad(model.W[np.ix_(others, others)], (0, 1)),
-        )
-    return model
+def between(H: Array) -> list[float]:
+    """Curvatures along a_i − a_j, for every pair of atoms."""
+    return [H[i, i] + H[j, j] - 2 * H[i, j] for j in range(len(H)) for i in range(j)] or [0.0]
+
+
+def gain(slope: float, bend: float) -> float:
+    """The decrease along a slope from an atom to another, by the curvature between them."""
+    return slope - bend / 2 if slope >= bend else slope * slope / (2 * bend)
+
+
+def offsets(atoms: tuple[Atom, ...], origin: Array) -> Matrix:
+    """The d×k matrix of columns a_j − o, sparse where it is."""
+    d, k = len(origin), len(atoms)
+    if d < LARGE or origin.any() or not all(isinstance(a, Sparse) for a in atoms[1:]):
+        return np.stack([a.dense() - origin for a in atoms], axis=1)
+    parts = [np.flatnonzero(a.dense()) for a in atoms]
+    value = np.concatenate([a.dense()[rows] for a, rows in zip(atoms, parts, strict=True)])
+    columns = np.repeat(np.arange(k), [len(rows) for rows in parts])
+    return sp.csc_array((value, (np.concatenate(parts), columns)), shape=(d, k))
+
+
+def with_weights(model: Model, weights: Array) -> Model:
+    """The model with these weights: atoms without any go, and of more than 64 the two lightest become one."""
+    weights = np.where(weights < 1e-14, 0.0, weights)
+    keep = np.flatnonzero(weights)
+    atoms, w = [model.atoms[j] for j in keep], weights[keep] / weights.sum()
+    H, W = model.H[np.ix_(keep, keep)], model.W[np.ix_(keep, keep)]
+    while len(atoms) > MOST_ATOMS:
+        i, j = np.argsort(w)[:2]
+        total, others = w[i] + w[j], [q for q in range(len(atoms)) if q not in (i, j)]
+        mean = Dense((w[i] * atoms[i].dense() + w[j] * atoms[j].dense()) / total)
+        atoms, w = [*(atoms[q] for q in others), mean], np.append(w[others], total)
+        H, W = (np.pad(A[np.ix_(others, others)], (0, 1)) for A in (H, W))
+    return replace(model, atoms=tuple(atoms), weights=w, H=H, W=W)
+
+
+def with_atom(model: Model, atom: Atom, share: float) -> Model:
+    """The model after x ← (1 − share)x + share·atom."""
+    keys, weights = [a.key() for a in model.atoms], (1 - share) * model.weights
+    if atom.key() in keys:
+        weights[keys.index(atom.key())] += share
+        return with_weights(model, weights)
+    H, W = np.pad(model.H, (0, 1)), np.pad(model.W, (0, 1))
+    return with_weights(replace(model, atoms=(*model.atoms, atom), H=H, W=W), np.append(weights, share))
 
 
 def variance_of(answer: Answer) -> Array:

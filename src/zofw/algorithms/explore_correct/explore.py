@@ -1,4 +1,4 @@
-"""EXPLORE, SWEEP, CERTIFY and PROPOSE: learning the gradient, and the atoms that it makes worth trying."""
+"""PROBE, EXPLORE, SWEEP and CERTIFY: what values can show, and learning the gradient."""
 
 from __future__ import annotations
 
@@ -8,252 +8,225 @@ from dataclasses import replace
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.belief import Belief, offsets
-from zofw.algorithms.explore_correct.correct import gain
-from zofw.algorithms.explore_correct.state import Action, Candidate, Certificate, Proposal, State, Values
-from zofw.algorithms.explore_correct.walk import Moves, shrunk, slide
-from zofw.atoms import Atom
-from zofw.core import Answer, Array, Purpose, Query, Stencil, Task
+from zofw.algorithms.explore_correct.moves import Moves
+from zofw.algorithms.explore_correct.state import TINY, Action, Belief, Certificate, State, Values
+from zofw.core import Answer, Array, OutOfBudget, Purpose, Query, Stencil, Task
 from zofw.differences import OwnDifferences, base_values, curvatures, slopes
-from zofw.directions import Explicit, Rademacher, basis
+from zofw.directions import Explicit, Rademacher, UnitSteps, basis
 
-DRAWS = 16  # of the posterior, at most, behind the expected improvement
-QUERIES_PER_DRAW = 4
+SPACINGS = (1e-8, 3e-7, 1e-5, 3e-4, 1e-2, 0.16)  # of the line of the probe, tried until the values differ
+SHORT = 1e-4
+FAR = 0.9  # of the way to a vertex
+COMPONENTS = 4  # of the probe
+LEAST = 8  # answers of a random oracle from one point, to see how they differ
+ROUNDING = 2.0**-52
+RANDOM = 1e-6  # of the range: two values at one point that differ by more are random, not merely rounded
 PIECES = 64  # sketches of one exploration, about
-MANY = 64  # dimensions, below which directions can be tried one by one
-EXACT = 1e-24  # relative variance of a gradient that was swept
+CHUNKS = 8  # moves of one walk
+LINE = 3  # queries per component of the line that ends a walk
+SWEEP = 2.5  # order of the radius of sweeps: between what one-sided and what two-sided slopes want
 CONFIDENCE = 3.0  # standard deviations
 WIDER = 10.0  # the second radius along the directions that look for kinks
 
 
-def explore(task: Task, state: State, values: Values, rng: np.random.Generator, cost: float) -> Action:
-    """Spend about ``cost`` queries on Rademacher sketches c = mean_S Δf_i, and filter them into the belief.
+def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
+    """Four equidistant values along a random line, and one near a vertex; again wider, while the values do not differ.
 
-    The control variate αg, α = max(0, 1 − d s²/‖g‖²), is James and Stein's: a noisy g taken whole would ruin the sketch
-    in high dimension. b minimises (v + σ²/b)(b + 1), with v the variance over components of one slope and σ² that of the
-    gradient; |S| keeps the sampling error at a quarter of the error that the directions make.
+    The third difference of four values has √20 times their noise (Moré and Wild), which is at least the rounding of the values.
+    The line leads to that vertex too where it is long or points must stay inside the set; else it does not, since a vertex may
+    have one entry and components may not depend on it. Where the task has a resolution, points so near are one to whoever
+    evaluates: instead of the table x is asked for again.
     """
-    d, belief, seen = task.dim, state.belief, state.sketches
-    square = float(belief.g @ belief.g)
-    alpha = max(0.0, 1.0 - d * belief.variance / square) if square > 0 else 0.0
-    control = alpha * belief.g
-    b, size = max(1, math.isqrt(d)), seen.batch
+    u = rng.standard_normal(task.dim)
+    steps = [task.lmo(v).dense() - state.x for v in (u, -u)]
+    size = float(np.linalg.norm(steps[0] - steps[1])) or 1.0
+    far = max(steps, key=lambda step: float(step @ step))
+    batch = task.sample(rng, min(task.n, COMPONENTS))
+    for spacing in SPACINGS if task.resolution == 0 else (0.0,):
+        line = far if task.inside or spacing > SHORT else u * (size / float(np.linalg.norm(u)))
+        points = np.column_stack([spacing * line, 2 * spacing * line, 3 * spacing * line, FAR * far])
+        query = Query(state.x, batch, Explicit(points), 1.0, Stencil.FORWARD, Purpose.NOISE)
+        answer = yield query
+        rises = np.append(0.0, slopes(query, answer)[0])
+        if len(np.unique(rises[:4])) > 2 or 4 * query.cost > task.remaining:
+            break
+    value = float(base_values(query, answer)[0])
+    again = abs(float((yield Query(state.x, batch, purpose=Purpose.NOISE)).values[0, 0]) - value)
+    spread, rounding = float(np.ptp(rises)), ROUNDING * float(np.abs(answer.values).max())
+    third = abs(float(np.diff(rises[:4], 3)[0])) / math.sqrt(20)
+    noise = max(third, again, rounding) * math.sqrt(len(batch))
+    values = Values(noise, spread, size, random=again > max(RANDOM * spread, rounding))
+    model = replace(state.model, batch=max(state.model.batch, LEAST)) if values.random else state.model
+    return replace(state, values=values, value=value, model=model)
+
+
+def sizes(task: Task, state: State, cost: float) -> tuple[int, int]:
+    """|S| and b of a sketch.
+
+    b minimises (v + σ²/b)(b + 1), with v the variance over components of one slope and σ² that of the gradient; |S| keeps the
+    sampling error at a quarter of the error that the directions make. Where sketches would be very many they are larger.
+    """
+    d, seen, atoms = task.dim, state.sketches, state.model.spread
+    b, size = math.sqrt(d), float(seen.batch)
     if seen.spread is not None:
-        if state.model.spread > 0:
-            b = int(min(max(math.sqrt(seen.spread / state.model.spread), 1), math.sqrt(d)))
-        error = alpha * d * belief.variance if alpha > 0.5 else seen.miss
-        wanted = min(0.25 * seen.spread / max(error, 1e-300), 8.0 * size)
-        size = int(min(task.n, max(1, wanted), max(cost / (8 * (b + 1)), 1)))
-    cost = min(cost, task.remaining)
+        b = min(math.sqrt(seen.spread / atoms), b) if atoms > 0 else b
+        size = min(0.25 * seen.spread / max(seen.miss, TINY), 8 * size, cost / (CHUNKS * (b + 1)))
     size = int(max(1, min(size, task.n, cost / (b + 1))))
     b = int(max(1, min(b, cost / size - 1)))
-    if (pieces := cost / (size * (b + 1)) / PIECES) > 1:  # fewer and larger ones, for the interpreter's sake
+    if (pieces := cost / (size * (b + 1)) / PIECES) > 1:
         b = int(max(b, min(b * pieces, d / 4)))
-        size = int(max(1, min(size * max(1.0, cost / (size * (b + 1)) / PIECES), 4 * size, task.n)))
-    law, done, total = Rademacher(), max(1, int(cost / (size * (b + 1)))), np.zeros(d)
-    residual = variance = 0.0
-    for _ in range(done):
-        U = law.draw(rng, d, b)
-        query = Query(state.x, task.sample(rng, size), U, values.step(task), Stencil.FORWARD, variance=True)
-        answer = yield query
-        r = slopes(query, answer)[0] - U.T @ control
-        total += U @ r / b
-        residual += float(r @ r) / b
-        variance += 0.0 if answer.variance is None else float(answer.variance.mean())
-    residual, variance, spent = residual / done, variance / done, done * size * (b + 1)
-    if size > 1:
-        spread = max(variance, 1e-12 * residual)
-        miss = max(residual - variance / size, 0.0) + residual / math.sqrt(done * b)
-    else:
-        spread = residual if seen.spread is None else max(residual - seen.miss, 1e-12 * residual)
-        miss = max(residual - spread, 1e-4 * residual)
-    own = residual / (b * done)
-    y = control + total / done
-    noise = own + max(state.model.spread, spread / d) / (size * done)
-    shown = math.sqrt(residual) * values.size / math.sqrt(d)
-    walk = state.walk
-    walker = walk.belief.take(y, own + spread / (d * size * done))
+        size = int(min(size * min(max(1.0, cost / (size * (b + 1)) / PIECES), 4), task.n))
+    return size, b
+
+
+def explore(
+    task: Task, state: State, rng: np.random.Generator, cost: float, moves: Moves | None = None
+) -> Action:
+    """Spend about ``cost`` queries on Rademacher sketches c = mean_S Δf_i, and filter them into the belief.
+
+    The control variate is James and Stein's: a noisy g taken whole would ruin the sketch in high dimension. With ``moves``, x
+    slides after every eighth of them on the model ⟨m, z⟩ + ½L‖z − x‖², m the shrunk g, which turns g into g + L(z − x): inside
+    the set a stochastic gradient step whose length falls as the gradient becomes known. The variance grows by L²‖z − x‖²/d, as
+    if the Hessian differed from LI by as much as LI itself, and by more where residuals show more.
+    """
+    d, belief, seen, h = task.dim, state.belief, state.sketches, state.values.step(task, 3)
+    walker, cost = state.walker or belief.shrunk(), min(cost, task.remaining)
+    size, b = sizes(task, state, cost)
+    rounds, left = max(1, int(cost / (size * (b + 1)))), task.remaining - (LINE * seen.line if moves else 0)
+    chunk, start = max(1, rounds // CHUNKS) if moves else rounds, task.paid
+    spread, cells, predicted = seen.spread or 0.0, 0, 0.0
+    squares: list[float] = []
+    variances: list[float] = []
+    while len(squares) < rounds:
+        control, total, here, before = walker.g, np.zeros(d), 0, len(squares)
+        for turn in range(before, min(before + chunk, rounds)):
+            m = max(size, min(2, task.n)) if turn % 4 == 0 else size  # two, to see how they differ
+            if task.paid - start + m * (b + 1) > left:
+                break
+            U, x = Rademacher().draw(rng, d, b), moves.x if moves else state.x
+            query = Query(x, task.sample(rng, m), U, h, Stencil.FORWARD, variance=True)
+            answer = yield query
+            r = slopes(query, answer)[0] - U.T @ control
+            total += m * (U @ r) / b
+            here += m
+            squares.append(float(r @ r) / b)
+            variances += [float(np.mean(answer.variance))] if m > 1 and answer.variance is not None else []
+        if (count := len(squares) - before) == 0:
+            break
+        cells += here
+        spread = float(np.mean(variances)) if variances else spread
+        own, y = float(np.mean(squares)) / (b * count), control + total / here
+        noise = own + max(spread / d, 0.0 if moves else state.model.spread) / here
+        belief = belief.kalman(y, math.inf if moves else own, noise)
+        if moves:
+            predicted += count * d * walker.variance
+            walker = walker.kalman(y, math.inf, noise)
+            change = seen.L * moves.slide(task, walker.g, seen.L)
+            more = float(change @ change) / d
+            belief = Belief(belief.g + change, belief.variance + more)
+            walker = Belief(walker.g + change, walker.variance + more)
+    if not squares:
+        raise OutOfBudget
+    done, residual = len(squares), float(np.mean(squares))
+    spread = max(spread, 1e-12 * residual)
+    miss = max(residual - spread * done / cells, 0.0)
+    error = float(np.std(squares) + np.std(variances or [0.0]) * done / cells) / math.sqrt(done)
+    surprise = (miss - 2 * error) * done / max(predicted, TINY)
+    if moves and surprise > 1 and done >= CHUNKS:
+        walker = Belief(walker.g, surprise * walker.variance)
+        belief = Belief(belief.g, max(belief.variance, walker.variance))
+    spent, shown = task.paid - start, math.sqrt(residual / d) * state.values.size
+    noise = residual / (b * done) + max(spread / d, 0.0 if moves else state.model.spread) / cells
+    miss, since = miss + residual / math.sqrt(done * b), seen.since + spent
     return replace(
         state,
-        values=replace(values, range=max(values.range, shown)),
-        belief=belief.kalman(y, own, noise),
-        walk=replace(walk, belief=walker if walk.ready else shrunk(walker), ready=True),
-        sketches=replace(
-            seen, spread=spread, miss=miss, unit_cost=noise * spent, batch=size, since=seen.since + spent
-        ),
-        model=replace(state.model, corrections=0),
+        values=replace(state.values, range=max(state.values.range, shown)),
+        belief=belief,
+        walker=walker if moves else None,
+        sketches=replace(seen, spread=spread, miss=miss, unit_cost=noise * spent, batch=size, since=since),
     )
 
 
-def sweep(task: Task, state: State, values: Values) -> Action:
-    """The whole coordinate gradient on all components by forward slopes: n(d + 1) queries, or Σ(|support_i| + 1)."""
-    g, cost = yield from coordinate_gradient(task, state.x, values.step(task), two_sided=False)
-    return replace(known(task, state, g, cost), value=state.value)
-
-
-def coordinate_gradient(
-    task: Task, x: Array, h: float, *, two_sided: bool
-) -> Generator[Query, Answer, tuple[Array, int]]:
-    """∇f at x from differences of all components, along the coordinates of each alone where these are known; and its price."""
+def coordinate_slopes(task: Task, x: Array, h: float, side: float) -> Generator[Query, Answer, Array]:
+    """∇f at x from differences of all components to one side, along the coordinates of each alone where these are known."""
     if task.by_support:
-        own = OwnDifferences.of(
-            x, task.all, task.pattern(task.all), h, two_sided=two_sided, purpose=Purpose.CERTIFICATE
-        )
-        return own.mean(own.slopes((yield own.query))[0]), own.query.cost
-    stencil = Stencil.CENTRAL if two_sided else Stencil.FORWARD
-    query = Query(x, task.all, basis(task.dim), h, stencil, Purpose.CERTIFICATE)
-    return slopes(query, (yield query))[0], query.cost
+        pattern = task.pattern(task.all)
+        own = OwnDifferences.of(x, task.all, pattern, h, sign=side, purpose=Purpose.CERTIFICATE)
+        return own.mean(own.slopes((yield own.query))[0])
+    U = basis(task.dim) if side > 0 else UnitSteps(task.dim, np.arange(task.dim), np.full(task.dim, side))
+    query = Query(x, task.all, U, h, Stencil.FORWARD, Purpose.CERTIFICATE)
+    return np.asarray(side * slopes(query, (yield query))[0])
 
 
-def known(task: Task, state: State, g: Array, cost: int) -> State:
-    """The state with a gradient that was measured along every coordinate."""
-    variance = EXACT * float(g @ g) / task.dim
-    belief = Belief(g, variance, state.belief.origin)
+def known(task: Task, state: State, g: Array, error: float) -> State:
+    """The state with a gradient that was measured along every coordinate, each up to ``error``."""
     sketches = state.sketches
     if not math.isfinite(sketches.unit_cost):
-        sketches = replace(sketches, unit_cost=variance * cost)
-    walk = replace(state.walk, belief=belief) if state.walk.ready else state.walk
-    model = replace(state.model, corrections=0)
-    return replace(state, belief=belief, walk=walk, sketches=sketches, model=model)
+        sketches = replace(sketches, unit_cost=error**2 * task.sweep_cost)
+    return replace(state, belief=Belief(g, error**2), walker=None, sketches=sketches)
 
 
-def is_exact(state: State) -> bool:
-    """Whether the gradient was measured along every coordinate at this very x."""
-    g = state.belief.g
-    return state.belief.variance <= 2 * EXACT * float(g @ g) / len(g)
+def sweep(task: Task, state: State) -> Action:
+    """The whole coordinate gradient on all components by forward slopes: n(d + 1) queries, or Σ(|support_i| + 1).
+
+    Their error is ½hH_jj and the noise of two values; H_jj is the mean curvature towards atoms or, without any, over the set.
+    """
+    values, h = state.values, state.values.step(task, SWEEP)
+    g = yield from coordinate_slopes(task, state.x, h, 1.0)
+    bend = state.model.unit or values.range / values.size**2
+    error = 0.5 * h * bend + 1.5 * values.noise / math.sqrt(task.n) / h
+    return replace(known(task, state, g, error), swept=(h, g))
 
 
-def certificate_price(task: Task) -> int:
-    """Of two-sided slopes along every coordinate, twice where points must stay inside, and of n times 9 evaluations besides."""
-    along = task.pattern(task.all).index.size if task.by_support else task.n * task.dim
-    return 2 * along * (2 if task.inside else 1) + 9 * task.n
+def certificate_price(task: Task, state: State) -> int:
+    """Of slopes to both sides along every coordinate, twice where points must stay inside, and of n times 9 evaluations besides."""
+    return task.sweep_cost * ((4 if task.inside else 2) - (state.swept is not None)) + 9 * task.n
 
 
 def slope_error(task: Task, values: Values) -> float:
     """Three deviations of what the noise of the values leaves in a gradient of two-sided slopes."""
-    return CONFIDENCE * values.noise * math.sqrt(task.dim / task.n) / values.step(task)
+    return CONFIDENCE * values.noise * math.sqrt(task.dim / task.n) / values.step(task, SWEEP)
 
 
-def certify(task: Task, state: State, values: Values, rng: np.random.Generator) -> Action:
-    r"""Two-sided slopes along every coordinate on all components, and along two random directions at two radii.
+def certify(task: Task, state: State, rng: np.random.Generator) -> Action:
+    r"""Slopes to both sides along every coordinate on all components, and along two random directions at two radii.
 
-    Their error has three parts, each times the size of the set: noise of the values, ε√d/h at three deviations; the third
-    order, from the change of the central slope along a Gaussian u between h and 10h; and kinks, from second differences
-    S(h) = κh + Hh², hence κ = (100 S(h) − S(10h))/(90h). The width of the subdifferential along the direction that matters
-    exceeds ten times the greatest κ of two Gaussian u with probability 0.7 % at most. Where points must stay inside
-    the set the slopes are those of a point nearby, at a distance in proportion to h: they are extrapolated from h and 2h.
+    A sweep at this x was one of the sides. The error has three parts, each times the size of the set: noise of the values, ε√d/h
+    at three deviations; the third order, from the change of the central slope along a Gaussian u between h and 10h; and kinks,
+    from second differences S(h) = κh + Hh², hence κ = (100 S(h) − S(10h))/(90h). The width of the subdifferential along the
+    direction that matters exceeds ten times the greatest κ of two Gaussian u with probability 0.7 % at most. Where points must
+    stay inside the set the slopes are those of a point nearby, at a distance in proportion to h: they are extrapolated from h
+    and h/2, or 2h where points so near are one.
     """
-    d, h, u = task.dim, values.step(task), rng.standard_normal((task.dim, 2))
-    if task.inside:  # 10hu has to fit too
-        longest = WIDER * float(np.linalg.norm(u, axis=0).max())
-        h = min(max(0.5 * h, task.resolution), 0.99 * task.reach / longest)
-    g, spent = yield from coordinate_gradient(task, state.x, h, two_sided=True)
-    drift = 0.0
+    x, values, paid, u, drift = state.x, state.values, task.paid, rng.standard_normal((task.dim, 2)), 0.0
+    h, ahead = state.swept or (values.step(task, SWEEP), None)
+    if ahead is None:
+        ahead = yield from coordinate_slopes(task, x, h, 1.0)
+    g = 0.5 * (ahead + (yield from coordinate_slopes(task, x, h, -1.0)))
     if task.inside:
-        further, more = yield from coordinate_gradient(task, state.x, 2 * h, two_sided=True)
-        spent += more
+        other = 0.5 * h if 0.5 * h >= task.resolution else 2 * h
+        ahead = yield from coordinate_slopes(task, x, other, 1.0)
+        further = 0.5 * (ahead + (yield from coordinate_slopes(task, x, other, -1.0)))
         drift = 0.1 * float(np.linalg.norm(g - further))
-        g = 2 * g - further
-    query = Query(
-        state.x, task.all, Explicit(np.hstack([u, WIDER * u])), h, Stencil.QUADRATIC, Purpose.CERTIFICATE
-    )
+        g = 2 * further - g if other < h else 2 * g - further
+        fits = 0.99 * task.reach / (WIDER * float(np.linalg.norm(u, axis=0).max()))
+        h = min(h, other, fits)
+    U = Explicit(np.hstack([u, WIDER * u]))
+    query = Query(x, task.all, U, h, Stencil.QUADRATIC, Purpose.CERTIFICATE)
     answer = yield query
     along, bends = slopes(query, answer)[0], curvatures(query, answer)[0] * h
     third = float(np.abs(along[2:] / WIDER - along[:2]).max()) / (WIDER**2 - 1)
     kink = float(np.abs(WIDER**2 * bends[:2] - bends[2:]).max()) / (WIDER**2 - WIDER)
     vertex = task.lmo(g).dense()
-    size = max(values.size, float(np.linalg.norm(state.x - vertex)))
-    noise = max(values.noise / math.sqrt(task.n), 2.0**-52 * float(np.abs(answer.values).max()))
+    size = max(values.size, float(np.linalg.norm(x - vertex)))
+    noise = max(values.noise / math.sqrt(task.n), ROUNDING * float(np.abs(answer.values).max()))
     rounding = 5.0 * noise / h  # what κ shows where there is none
-    certificate = Certificate(
-        float(g @ (state.x - vertex)),
-        (CONFIDENCE * noise * math.sqrt(d) / h + CONFIDENCE * third + drift + 5 * min(kink, rounding)) * size,
-        5.0 * max(kink - rounding, 0.0) * size,
-        concave=max(-float(bends[2:].min()) - 2 * rounding, 0.0) / (h * WIDER**2) * size**2 / d,
-    )
-    state = known(task, state, g, spent + query.cost)
-    certified = state.certified + spent + query.cost
+    error = CONFIDENCE * (noise * math.sqrt(task.dim) / h + third) + drift + 5 * min(kink, rounding)
+    concave = max(-float(bends[2:].min()) - 2 * rounding, 0.0) / (h * WIDER**2) * size**2 / task.dim
+    kinks = 5.0 * max(kink - rounding, 0.0) * size
     return replace(
-        state, certificate=certificate, certified=certified, value=float(base_values(query, answer)[0])
+        known(task, state, g, error / math.sqrt(task.dim)),
+        certificate=Certificate(float(g @ (x - vertex)), error * size, kinks, concave),
+        certified=state.certified + task.paid - paid,
+        value=float(base_values(query, answer)[0]),
     )
-
-
-def propose(task: Task, state: State, rng: np.random.Generator, spent: float) -> Proposal:
-    """Ask the LMO about g and about draws of the belief (Thompson sampling), one for every four queries that were spent.
-
-    A draw whose vertex is not active promises min(δ²/2h, δ), δ its advantage over the best active atom and h the typical
-    curvature. What lmo(g) promises is cleared of the winner's curse: the mean advantage that vertices of draws have over
-    g itself, times √2 because the noise of a draw comes on top of that of g. The gap is the mean over the draws of
-    ⟨g̃, x − lmo(g̃)⟩, an overestimate in expectation since a maximum of means is less than the mean of maxima.
-    """
-    belief, o, bend = state.belief, state.belief.origin, state.model.bend
-    deviation, complement = math.sqrt(belief.variance), belief.complement()
-    active = {atom.key() for atom in state.model.atoms}
-    D, from_origin = offsets(state.model.atoms, o), state.x - o
-    found: dict[bytes, tuple[Atom, int, float]] = {}
-    gaps, optimism, ranges, improvement, first, advantage = [], [], [], 0.0, b"", 0.0
-    agreed, scattered = 0, False
-    atom: Atom | None = None
-    calls = int(min(DRAWS, max(2, spent / QUERIES_PER_DRAW)))
-    draws = 1 if is_exact(state) else calls
-    for draw in range(draws + 1):
-        g = belief.g
-        if draw:
-            g = g + deviation * complement(rng.standard_normal(task.dim))
-        atom = task.lmo(g, atom)
-        key, origin_slope = atom.key(), float(o @ g)
-        slope = atom.dot(g) - origin_slope
-        active_slopes = D.T @ g
-        ahead = float(active_slopes.min()) - slope
-        ranges.append(float(np.ptp(active_slopes)))
-        if draw == 0:
-            first, advantage = key, ahead
-            scattered = task.dim >= MANY and bool(np.count_nonzero(atom.dense()) > 1)
-        else:
-            agreed += key == first
-            gaps.append(float(from_origin @ g) - slope)
-            optimism.append(atom.dot(belief.g) - float(o @ belief.g) - slope)
-        if key in active or ahead <= 0:
-            continue
-        _, times, most = found.get(key, (atom, 0, 0.0))
-        found[key] = (atom, times + 1, max(most, gain(ahead, bend)))
-        if draw:
-            improvement += gain(ahead, bend) / draws
-    if state.certificate is not None and state.certificate.concave > 0:  # a saddle: any way may lead down
-        for g in (u := rng.standard_normal(task.dim), -u):
-            atom = task.lmo(g)
-            if atom.key() not in active:
-                found[atom.key()] = (atom, DRAWS, state.certificate.concave)
-    if first in found:
-        honest = max(advantage - math.sqrt(2) * max(float(np.mean(optimism)), 0.0), 0.0)
-        found[first] = (found[first][0], draws, gain(honest, bend))
-    often = [
-        (key, Candidate(a, most * min(1.0, times / draws)))
-        for key, (a, times, most) in found.items()
-        if times >= 2 or key == first
-    ]
-    often.sort(key=lambda pair: (pair[0] != first, -pair[1].promise))
-    chosen = tuple(candidate for _, candidate in often[: max(2, len(state.model.atoms))])
-    more = []
-    if is_exact(state) and state.model.unit > 0:  # on the way to argmin ⟨g, z⟩ + ½L‖z − x‖²
-        moves = Moves(state.x)
-        slide(task, moves, belief.g, state.model.unit, calls)
-        more = [
-            Candidate(a, moves.gains[key])
-            for key, a in moves.visited.items()
-            if key not in active and key not in found
-        ]
-    surely = ranges[0] if is_exact(state) else max(2 * ranges[0] - float(np.mean(ranges[1:])), 0.0)
-    weights = gain(surely, bend) if state.walk.moved or is_exact(state) else 0.0
-    return Proposal(
-        chosen,
-        improvement,
-        float(np.mean(gaps)),
-        float(np.std(gaps)),
-        weights,
-        scattered and agreed < draws / 2,
-        tuple(more),
-    )
-
-
-__all__ = ["certificate_price", "certify", "explore", "is_exact", "propose", "slope_error", "sweep"]

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from zofw.algorithms.explore_correct.correct import PROGRESS, price
+import numpy as np
+
+from zofw.algorithms.explore_correct.correct import PROGRESS, Plan, gain, offsets
 from zofw.algorithms.explore_correct.endings import spent, tolerance
-from zofw.algorithms.explore_correct.explore import certificate_price, is_exact
-from zofw.algorithms.explore_correct.state import Candidate, Proposal, State, Values
-from zofw.algorithms.explore_correct.walk import PRICE
+from zofw.algorithms.explore_correct.explore import LINE, certificate_price
+from zofw.algorithms.explore_correct.moves import Moves
+from zofw.algorithms.explore_correct.state import TINY, Candidate, Proposal, State
+from zofw.atoms import Atom
 from zofw.core import OutOfBudget, Task
 
+DRAWS = 16  # of the belief, at most
+QUERIES_PER_DRAW = 4
 LEAST_EXPLORATION = 50.0  # queries
-MOST_CORRECTIONS = 2  # without a candidate before g, which they have moved, is looked at again
-COARSEST = 8  # times that radii grow fourfold
+DEAR = 4000  # queries of a sweep, from which on something is gained by walking before one
 
 
 @dataclass(frozen=True)
@@ -28,17 +32,11 @@ class Option:
 
 
 OPTIONS = (
-    Option("certify", "n(2d + 9), Σ(2|support_i| + 9)", "the end of the run", "no decrease is in sight, or the gap is believed to be below the tolerance"),
-    Option("line", "3|S|", "a step that is checked", "x was walked, for at least twice its price"),
-    Option(
-        "correct",
-        "|S|(k + 2), and as much for curvatures that are wanting",
-        "what its candidates promise, and what a larger batch saves of its noise",
-        "explored for twice its price since the last",
-    ),
-    Option("sweep", "n(d + 1), Σ(|support_i| + 1)", "all that knowing ∇f would bring", "never"),
-    Option("walk", "half of what its belief has cost, or of all that was paid", "as exploring", "in place of exploring, from 64 dimensions on, where draws do not agree on a vertex"),
-    Option("explore", "half of what g has cost", "a third of what knowing ∇f would bring", "two corrections had no candidate"),
+    Option("certify", "n(2d + 11), or n(d + 10) after a sweep", "the end of the run", "no decrease is in sight, or the gap is believed to be below the tolerance"),
+    Option("correct", "|S|(k + 2), and as much for curvatures that are wanting", "what its candidates promise, and what a larger batch saves of its noise", "explored for twice its price since the last"),
+    Option("sweep", "n(d + 1)", "all that knowing ∇f would bring", "never"),
+    Option("walk", "half of what g has cost, and 3|S|", "as exploring", "in place of exploring, where draws do not agree on a vertex, until a sweep's price (of 4,000 at least) was paid"),
+    Option("explore", "half of what g has cost", "a third of what knowing ∇f would bring", "never"),
 )  # fmt: skip
 
 
@@ -48,115 +46,154 @@ class Choice:
 
     name: str
     price: float
-    worth: float
-    coarser: int
+    worth: float = 0.0
     candidates: tuple[Candidate, ...] = ()
     batch: int = 0
+    coarser: bool = False
 
 
-def choose(task: Task, state: State, values: Values, first: float) -> Choice:
+def propose(task: Task, state: State, rng: np.random.Generator, queries: float) -> Proposal:
+    """Ask the LMO about g and about draws of the belief (Thompson sampling), one for every four queries that were spent.
+
+    A draw whose vertex is not active promises min(δ²/2h, δ), δ its advantage over the best active atom and h the typical
+    curvature. What lmo(g) promises is cleared of the winner's curse: the mean advantage that vertices of draws have over
+    g itself, times √2 because the noise of a draw comes on top of that of g. The gap is the mean over the draws of
+    ⟨g̃, x − lmo(g̃)⟩, an overestimate in expectation since a maximum of means is less than the mean of maxima. A gradient that
+    was measured is not drawn from: Frank-Wolfe steps towards argmin ⟨g, z⟩ + ½L‖z − x‖² name further atoms.
+    """
+    mean, deviation = state.belief.g, math.sqrt(state.belief.variance)
+    o, bend, exact, sure = state.origin, state.model.bend, state.exact, state.certificate
+    active, D = {atom.key() for atom in state.model.atoms}, offsets(state.model.atoms, o)
+    calls = int(min(DRAWS, max(2, queries / QUERIES_PER_DRAW)))
+    draws = [mean] if exact else [mean + deviation * rng.standard_normal(task.dim) for _ in range(calls)]
+    first = vertex = task.lmo(mean)
+    found: dict[
+        bytes, tuple[Atom, int, float]
+    ] = {}  # vertices, how many draws have them, and their greatest promise
+    gaps, optimism, ranges, knowing, agreed = [], [], [], 0.0, 0
+    for g in draws:
+        vertex = first if exact else task.lmo(g, vertex)
+        slope, along = vertex.dot(g) - float(o @ g), D.T @ g
+        ahead = float(along.min()) - slope
+        ranges.append(float(np.ptp(along)))
+        gaps.append(float((state.x - o) @ g) - slope)
+        optimism.append(vertex.dot(mean) - vertex.dot(g) + float(o @ (g - mean)))
+        agreed += vertex.key() == first.key()
+        if vertex.key() not in active and ahead > 0:
+            _, times, most = found.get(vertex.key(), (vertex, 0, 0.0))
+            found[vertex.key()] = (vertex, times + 1, max(most, gain(ahead, bend)))
+            knowing += gain(ahead, bend) / len(draws)
+    along = D.T @ mean
+    ahead = float(along.min()) - first.dot(mean) + float(o @ mean)
+    found.pop(first.key(), None)
+    often = [Candidate(a, most * times / len(draws)) for a, times, most in found.values() if times >= 2]
+    often.sort(key=lambda c: -c.promise)
+    if first.key() not in active and ahead > 0:
+        honest = max(ahead - math.sqrt(2) * max(float(np.mean(optimism)), 0.0), 0.0)
+        often.insert(0, Candidate(first, gain(honest, bend)))
+    if sure is not None and sure.concave > 0:  # a saddle: any way may lead down
+        ways = [task.lmo(u) for g in [rng.standard_normal(task.dim)] for u in (g, -g)]
+        often += [Candidate(a, sure.concave) for a in ways if a.key() not in active | {first.key()}]
+    often = often[: max(2, len(state.model.atoms))]
+    further: list[Candidate] = []
+    if exact and state.model.unit > 0:
+        moves, there = Moves(state.x), active | {c.atom.key() for c in often}
+        moves.slide(task, mean, state.model.unit, calls)
+        further = [Candidate(a, won) for key, (a, won) in moves.visited.items() if key not in there]
+    surely = max(2 * float(np.ptp(along)) - float(np.mean(ranges)), 0.0)
+    length = float(np.linalg.norm(first.dense() - state.x))
+    return Proposal(
+        tuple(often),
+        tuple(further),
+        knowing,
+        gain(surely, bend) if exact or state.walker else 0.0,
+        float(np.mean(gaps)),
+        2 * deviation * length if exact else float(np.std(gaps)),
+        bool(np.count_nonzero(first.dense()) > 1 and agreed < len(draws) / 2),
+    )
+
+
+def choose(task: Task, state: State, first: float) -> Choice:
     """The first option that is due, or else the one worth most per query."""
-    left, whole, proposal, coarser = task.remaining, task.sweep_cost, state.proposal, values.coarser
+    left, whole, values, proposal = task.remaining, task.sweep_cost, state.values, state.proposal
     if spent(task):
         raise OutOfBudget
     if proposal is None:
-        trial = price(task, state, values, 1, state.model.batch)
-        if state.first is not None and 8 * trial <= left:
-            return Choice("correct", trial, state.first.promise, 0, (state.first,), state.model.batch)
         cheap = whole <= min(8 * (task.dim + 1), left / 2) and not values.random
-        return Choice("sweep", whole, 0.0, 0) if cheap else Choice("explore", min(first, left), 0.0, 0)
-    held = state.sketches.unit_cost / max(state.belief.variance, 1e-300)  # the price of what g knows
-    exploring = min(max(held / 2, LEAST_EXPLORATION), left)
-    knowing = proposal.improvement  # half as much again removes a third of it
-    candidates, own, batch = proposal.candidates, *_own(task, state, proposal)
-    wanted, promise = batch, proposal.promise
-    batch = _affordable(task, state, values, len(candidates), wanted)
-    cost = float(price(task, state, values, len(candidates), batch)) if batch else math.inf
-    for candidate in proposal.further:
-        size = _affordable(task, state, values, len(candidates) + 1, wanted)
-        more = price(task, state, values, len(candidates) + 1, size) if size else math.inf
-        if (own + promise + candidate.promise) * cost < (own + promise) * more:
-            break
-        candidates, promise, batch, cost = (*candidates, candidate), promise + candidate.promise, size, more
-    worth = (own + promise) / 4.0**state.model.refused
-    correcting = Choice("correct", cost, worth, coarser, candidates, batch)
-    quiet = max(knowing, worth) <= values.unseen and not values.random
-
-    sure = certificate_price(task)
-    enough = tolerance(task, state, values) if task.gap_tol is None else task.gap_tol
-    believed = proposal.gap + 2 * proposal.gap_error <= enough
-    if (
-        (quiet or (believed and not values.random))
-        and state.certificate is None
-        and sure <= left
-        and state.certified <= task.paid / 3
-    ):
-        return Choice("certify", sure, math.inf, coarser)
-    if quiet:
-        return _look(task, state, coarser, exploring)
-    walking, check = state.walk.ready and proposal.scattered, PRICE * state.walk.batch
-    ending = state.walk.trail is not None and left < check + LEAST_EXPLORATION
-    if walking and check <= left and (2 * check <= state.sketches.since or ending):
-        return Choice("line", check, 0.0, coarser)
-    swept = values.random or whole > left or is_exact(state)
-    if state.model.corrections >= MOST_CORRECTIONS and not candidates and knowing > values.unseen:
-        if not swept and whole <= cost:
-            return Choice("sweep", whole, knowing, coarser)
-        return Choice("explore", min(exploring, cost), knowing / 3, coarser)
-    learning = exploring if swept else min(exploring, whole)
-    last = left < learning + price(task, state, values, len(candidates), state.model.batch)
-    if batch and ((last and not walking) or (candidates and 2 * cost <= state.sketches.since)):
-        return correcting
-    options = [correcting] * (batch > 0) + [Choice("sweep", whole, knowing, coarser)] * (not swept)
-    best = max(
-        [*options, Choice("explore", exploring, knowing / 3, coarser)], key=lambda o: o.worth / o.price
+        return Choice("sweep", whole) if cheap else Choice("explore", min(first, left))
+    unit_cost, since, check = state.sketches.unit_cost, state.sketches.since, LINE * state.sketches.line
+    exploring = min(max(unit_cost / max(state.belief.variance, TINY) / 2, LEAST_EXPLORATION), left)
+    correcting, knowing, sure = (
+        correction(task, state, proposal),
+        proposal.knowing,
+        certificate_price(task, state),
     )
-    if best.name == "explore" and not values.random and exploring >= sure:
-        return _look(task, state, coarser, exploring)
-    if best.name == "explore" and walking and state.walk.L > 0 and left >= check + LEAST_EXPLORATION:
-        held = state.sketches.unit_cost / max(state.walk.belief.variance, 1e-300)
-        price_of_walk = min(max(held / 2, LEAST_EXPLORATION), task.paid / 2, left - check)
-        return replace(best, name="walk", price=price_of_walk)
+    enough = tolerance(task, state) if task.gap_tol is None else task.gap_tol
+    side = -2 if state.swept else 2  # one-sided slopes cannot tell such a gap from none
+    believed = proposal.gap + side * proposal.gap_error <= enough and not values.random
+    quiet = max(knowing, correcting.worth) <= values.unseen and not values.random
+    fresh = state.certificate is None and sure <= left
+    if (quiet or believed) and fresh and state.certified <= task.paid / 3:
+        return Choice("certify", sure, math.inf)
+    sweeping = not values.random and whole <= left and not state.exact
+    learning = min(exploring, whole) if sweeping else exploring
+    explored = correcting.candidates and 2 * correcting.price <= since
+    last = left < learning + price(task, state, len(correcting.candidates), state.model.batch)
+    walking = proposal.scattered and max(task.paid, DEAR) < whole
+    if correcting.batch and not quiet and not walking and (explored or last):
+        return correcting
+    options = [Choice("explore", exploring, 0.0 if state.exact else knowing / 3)]
+    options += [Choice("sweep", whole, knowing)] * sweeping + [correcting] * (correcting.batch > 0)
+    best = max(options, key=lambda o: o.worth / o.price)
+    if quiet or (best.name == "explore" and not values.random and exploring >= sure):
+        if state.certificate is not None:  # look from further away
+            return replace(options[0], coarser=True) if whole > left else Choice("sweep", whole, coarser=True)
+        return Choice("certify", sure) if fresh else options[0]
+    if best.name == "explore" and walking and left >= check + LEAST_EXPLORATION:
+        held = unit_cost / max((state.walker or state.belief).variance, TINY)
+        most = min(max(task.paid / 2, 2 * check), left - check)
+        return replace(best, name="walk", price=min(max(held / 2, LEAST_EXPLORATION, 2 * check), most))
     return best
 
 
-def _look(task: Task, state: State, coarser: int, exploring: float) -> Choice:
-    """At x again: two-sided and all components where that was not done yet, or else from further away."""
-    sure, whole, left = certificate_price(task), task.sweep_cost, task.remaining
-    if state.certificate is None:
-        return (
-            Choice("certify", sure, 0.0, coarser)
-            if sure <= left
-            else Choice("explore", exploring, 0.0, coarser)
-        )
-    coarser = min(coarser + 1, COARSEST)
-    return Choice("sweep", whole, 0.0, coarser) if whole <= left else Choice("explore", left, 0.0, coarser)
+def price(task: Task, state: State, candidates: int, m: float) -> int:
+    """Of a correction with so many candidates on a batch of m."""
+    return Plan(task, state, len(state.model.atoms) + candidates, int(m)).price
 
 
-def _own(task: Task, state: State, proposal: Proposal) -> tuple[float, float]:
-    """What a correction promises without candidates, and the batch that it wants."""
-    model, limit = state.model, math.inf if state.random else task.n
-    batch = model.batch if model.decrease >= PROGRESS * model.noise else min(limit, 2 * model.batch)
-    now, then = (state.left_out(task, size) / size for size in (model.batch, batch))
+def correction(task: Task, state: State, proposal: Proposal) -> Choice:
+    """A correction with the candidates, and further ones while promise per query grows, on the batch that it wants.
+
+    The batch doubles where the last decrease was less than four times its noise. It promises a quarter of what the last one brought
+    beyond its noise, what the larger batch saves of that, and what its candidates do.
+    """
+    model, limit = state.model, math.inf if state.values.random else task.n
+    wanted = model.batch if model.decrease >= PROGRESS * model.noise else min(limit, 2 * model.batch)
+    now, then = (state.left_out(task, size) / size for size in (model.batch, wanted))
     saved = max(model.noise - (model.noise * then / now if now > 0 else 0.0), 0.0)
-    return max(saved + 0.25 * max(model.decrease - model.noise, 0.0), proposal.weights), batch
+    promise = max(saved + 0.25 * max(model.decrease - model.noise, 0.0), proposal.weights) + proposal.promise
+    candidates = proposal.candidates
+    batch, cost = affordable(task, state, len(candidates), wanted)
+    for candidate in proposal.further:
+        size, more = affordable(task, state, len(candidates) + 1, wanted)
+        if (promise + candidate.promise) * cost < promise * more:
+            break
+        candidates, promise, batch, cost = (*candidates, candidate), promise + candidate.promise, size, more
+    return Choice("correct", cost, promise / 4.0**model.refused, candidates, batch)
 
 
-def _affordable(task: Task, state: State, values: Values, candidates: int, wanted: float) -> int:
-    """The batch that is wanted, stretched where the rest of the budget would pay no second one; 0 where none can be paid.
+def affordable(task: Task, state: State, candidates: int, wanted: float) -> tuple[int, float]:
+    """The batch that is wanted, stretched where the rest of the budget pays no second one, and its price; 0 where it pays none.
 
     None is smaller than the last, which would undo its gain.
     """
     least, left = state.model.batch if state.model.spread > 0 else 1, task.remaining
-    cost = price(task, state, values, candidates, int(wanted))
-    if cost > left or 2 * cost > left:
+    cost = price(task, state, candidates, wanted)
+    if 2 * cost > left:
         wanted = max(1, int(wanted * left / cost))
-    if not state.random and wanted >= task.n / 2:  # State.sample takes all from there on
-        whole = price(task, state, values, candidates, task.n) <= left
+    if not state.values.random and wanted >= task.n / 2:  # State.sample takes all from there on
+        whole = price(task, state, candidates, task.n) <= left
         wanted = task.n if whole else min(wanted, math.ceil(task.n / 2) - 1)
-    while wanted >= least and price(task, state, values, candidates, int(wanted)) > left:
+    while wanted >= least and price(task, state, candidates, wanted) > left:
         wanted = int(0.95 * wanted)
-    return int(wanted) if wanted >= least else 0
-
-
-__all__ = ["OPTIONS", "Choice", "choose"]
+    return (int(wanted), price(task, state, candidates, wanted)) if wanted >= least else (0, math.inf)

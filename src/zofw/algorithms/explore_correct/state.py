@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.belief import Belief
 from zofw.atoms import Atom
-from zofw.core import Answer, Array, Batch, Query, Task
+from zofw.core import Answer, Array, Batch, Matrix, Query, Task
 
 LONGEST = 0.3  # radius, relative to the set
+TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class Values:
     """What values can show: their noise ε, how much they vary over the set, and the radii that follow."""
 
-    noise: float  # standard deviation of one value
-    range: float  # greatest difference of two values seen
-    size: float  # of the set
-    random: bool  # the same point gave two values: n counts as infinite
+    noise: float = math.inf  # standard deviation of one value; infinite until it was probed
+    range: float = 0.0  # greatest difference of two values seen
+    size: float = 1.0  # of the set
+    random: bool = False  # the same point gave two values: n counts as infinite
     coarser: int = 0  # radii are 4^coarser times as long, after finer ones showed nothing
 
     @property
@@ -31,28 +31,61 @@ class Values:
         return 4.0 * self.noise
 
     def radius(self, task: Task, order: float) -> float:
-        """(ε/range)^{1/order} of the set, for differences of order − 2, if points so near can be told apart; a pair of directions
-        has to fit inside.
-        """
+        """(ε/range)^{1/order} of the set, if points so near can be told apart; a pair of directions has to fit inside."""
         relative = min(self.noise / self.range, 1.0) if self.range > 0 else 1.0
         least = task.resolution * math.sqrt(task.dim) / self.size
         fraction: float = max(4.0**self.coarser * relative ** (1 / order), least)
         return min(fraction, LONGEST, task.reach / (2 * self.size))
 
-    def step(self, task: Task) -> float:
-        """The radius of sketches and sweeps, a length: signs along all coordinates together are √d long."""
-        return self.radius(task, 3) * self.size / math.sqrt(task.dim)
+    def step(self, task: Task, order: float) -> float:
+        """The same along coordinates or signs, a length: signs along all coordinates together are √d long."""
+        return self.radius(task, order) * self.size / math.sqrt(task.dim)
+
+
+@dataclass(frozen=True)
+class Belief:
+    """∇f(x) ~ N(g, s²I); s² is ``variance``."""
+
+    g: Array
+    variance: float
+
+    def shrunk(self) -> Belief:
+        """The posterior under ∇f ~ N(0, τ²I), τ² from ‖g‖² = d(τ² + s²); the share of τ² is known up to √(2/d) and at least that."""
+        square, d = float(self.g @ self.g), len(self.g)
+        share = max(1 - d * self.variance / square, math.sqrt(2 / d)) if square > 0 else 1.0
+        return Belief(share * self.g, share * self.variance)
+
+    def kalman(self, y: Array, own: float, noise: float) -> Belief:
+        """Take in an estimate whose error has variance ``noise`` per coordinate, ``own`` of it from the directions.
+
+        The innovation measures how far the gradient has moved since: the prior is the larger of s² and that.
+        """
+        if not math.isfinite(self.variance):
+            return Belief(y, noise)
+        innovation = y - self.g
+        prior = max(self.variance, float(innovation @ innovation) / len(y) - own)
+        gain = prior / (prior + noise) if prior > 0 else 0.0
+        return Belief(self.g + gain * innovation, (1 - gain) * prior)
+
+    def agree(self, directions: Matrix, slopes: Array, variances: Array, drift: float) -> Belief:
+        """After a move that adds ``drift`` to s²: g with the measured slopes along the columns, as far as their variances deserve."""
+        square, variance = directions.T @ directions, self.variance + drift
+        gram: Array = square if isinstance(square, np.ndarray) else square.toarray()
+        gram[np.diag_indices_from(gram)] += variances / max(variance, TINY) + 1e-12 * np.diag(gram)
+        return Belief(self.g + directions @ np.linalg.solve(gram, slopes - directions.T @ self.g), variance)
 
 
 @dataclass(frozen=True)
 class Sketches:
-    """What explorations measured beside the gradient."""
+    """What explorations and walks measured beside the gradient."""
 
+    batch: int
+    line: int  # components that the line of the next walk is tried on
     spread: float | None = None  # E‖∇f_i − ∇f‖²
     miss: float = 0.0  # ‖∇f − control variate‖²
     unit_cost: float = math.inf  # variance per coordinate of a sketch, times its queries
-    batch: int = 4
     since: int = 0  # queries of explorations since the last step on trial
+    L: float = 0.0  # curvature along a unit vector of the last line
 
 
 @dataclass(frozen=True)
@@ -70,30 +103,7 @@ class Model:
     widest: float = 0.0  # greatest such curvature so far
     unit: float = 0.0  # mean curvature along a unit vector towards an atom
     spread: float = 0.0  # greatest variance over components of a slope along a unit vector towards an atom
-    corrections: int = 0  # since g was last looked at
     refused: int = 0  # corrections in a row that the values did not approve whole
-
-
-@dataclass(frozen=True)
-class Trail:
-    """The moves since the last step that was measured: x = (1 − covered) start + covered target."""
-
-    start: Array
-    model: Model
-    target: Atom
-    covered: float
-
-
-@dataclass(frozen=True)
-class Walk:
-    """The belief that a walk follows, shrunk towards 0 once ``ready``; how far it went unchecked, and L along its last line."""
-
-    belief: Belief
-    ready: bool = False
-    trail: Trail | None = None
-    L: float = 0.0
-    batch: int = 4
-    moved: bool = False  # since the last correction
 
 
 @dataclass(frozen=True)
@@ -106,17 +116,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What the LMO says of the belief at x: atoms worth trying, what knowing ∇f would bring, the gap and its standard error."""
+    """What the LMO says of the belief at x."""
 
-    candidates: tuple[Candidate, ...]
-    improvement: float
+    candidates: tuple[Candidate, ...]  # atoms worth trying
+    further: tuple[Candidate, ...]  # what a gradient that is known proposes beside, each with what it adds
+    knowing: float  # what knowing ∇f would bring
+    weights: float  # what moving weight between the active atoms promises
     gap: float
     gap_error: float
-    weights: float  # what moving weight between the active atoms promises
     scattered: bool  # vertices with several entries, and draws of the belief do not agree on one
-    further: tuple[
-        Candidate, ...
-    ] = ()  # what a gradient that is known proposes beside, each with what it adds
 
     @property
     def promise(self) -> float:
@@ -142,50 +150,38 @@ class Certificate:
 
 
 @dataclass(frozen=True)
-class Tally:
-    """What one kind of action has had and brought."""
-
-    times: int = 0
-    queries: int = 0
-    promised: float = 0.0
-    brought: float = 0.0
-
-    def plus(self, queries: int, promised: float, brought: float) -> Tally:
-        worth = promised if math.isfinite(promised) else 0.0
-        return Tally(self.times + 1, self.queries + queries, self.promised + worth, self.brought + brought)
-
-
-@dataclass(frozen=True)
 class State:
     """The iterate and what is known there."""
 
     t: int
     x: Array
+    origin: Array
     belief: Belief
     sketches: Sketches
     model: Model
-    walk: Walk
-    values: Values | None = None
-    value: float = 0.0  # of f, at the last point where a batch was asked
-    first: Candidate | None = None  # the vertex of the probe, where values fall towards it
-    proposal: Proposal | None = None
+    values: Values = Values()
+    walker: Belief | None = None  # the shrunk belief that walks follow, until another action looks at g
+    swept: tuple[float, Array] | None = None  # radius and forward slopes of all components, at this x
     certificate: Certificate | None = None  # of this x
+    proposal: Proposal | None = None
+    value: float = 0.0  # of f, at the last point where a batch was asked
     certified: int = 0  # queries of certificates so far
     brought: float = 0.0  # decrease that the last action saw
     progress: int = 0  # queries that the run had paid when a decrease was last seen
-    tallies: dict[str, Tally] = field(default_factory=dict)
+    tallies: dict[str, Array] = field(default_factory=dict)  # times, queries, promised, brought
 
     @property
-    def random(self) -> bool:
-        return self.values is not None and self.values.random
+    def exact(self) -> bool:
+        """Whether g was measured along every coordinate at this very x."""
+        return self.swept is not None or self.certificate is not None
 
     def left_out(self, task: Task, size: float) -> float:
         """1 − m/n: the share of its sampling error that a batch without replacement keeps."""
-        return 1.0 if self.random else max(1.0 - size / task.n, 0.0)
+        return 1.0 if self.values.random else max(1.0 - size / task.n, 0.0)
 
     def sample(self, task: Task, rng: np.random.Generator, size: int) -> Batch:
         """Components without replacement, all of them from n/2 on; with replacement where values are random."""
-        if self.random:
+        if self.values.random:
             return task.sample(rng, size)
         if size >= task.n / 2:
             return task.all

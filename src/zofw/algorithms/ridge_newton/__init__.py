@@ -32,9 +32,9 @@ import numpy as np
 from zofw.algorithms.explore_correct import ExploreCorrect
 from zofw.algorithms.explore_correct.endings import converged
 from zofw.algorithms.explore_correct.explore import certificate_price, certify
+from zofw.algorithms.explore_correct.explore import probe as measure_noise
 from zofw.algorithms.explore_correct.state import State as Other
 from zofw.algorithms.explore_correct.state import Values
-from zofw.algorithms.explore_correct.values import probe as measure_noise
 from zofw.algorithms.facts import Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.ridge_newton.rays import NO_RAYS, Probe, Rays, learn, probe, restricted
@@ -108,16 +108,16 @@ class RidgeNewton:
         if state.next == "other":
             other, info = yield from _explore(task).step(task, state.other, rng)
             return replace(state, t=state.t + 1, x=other.x, other=other), info
-        if values is None:
+        if math.isinf(values.noise):
             state = yield from _begin(task, state, rng)
             return replace(state, t=state.t + 1), Info()
-        if state.next == "certify" and certificate_price(task) <= task.remaining:
-            other = yield from certify(task, replace(state.other, x=state.x), values, rng)
+        if state.next == "certify" and certificate_price(task, state.other) <= task.remaining:
+            other = yield from certify(task, replace(state.other, x=state.x), rng)
             state = replace(_hand_over(task, state), t=state.t + 1)
             sure = other.certificate
             if sure is None:
                 return state, Info()
-            ending = converged(task, other, values)
+            ending = converged(task, other)
             return state, Info(gap=sure.gap, gap_error=sure.error, bound=sure.bound, ending=ending)
         match state.next:
             case "look":
@@ -149,7 +149,7 @@ def _hand_over(task: Task, state: State) -> State:
 def _begin(task: Task, state: State, rng: np.random.Generator) -> Action:
     """The noise of the values, and whether the vertices have few entries."""
     other = yield from measure_noise(task, state.other, rng)
-    if other.values is None or other.values.random or task.inside:
+    if other.values.random or task.inside:
         return replace(state, other=other, next="other")
     values = replace(other.values, range=max(other.values.range, abs(other.value), 1e-300))
     vertex = task.lmo(rng.standard_normal(task.dim)).dense()
