@@ -287,7 +287,7 @@ def next_word(to: Emission, function: ir.Value, state: ir.Value) -> ir.Value:
 def draw_indices(function: int, state: int, n: int, out: Indices) -> None:
     """Indices below n < 2³²: the upper half of n times a word, words whose lower half is below 2³² mod n set aside.
 
-    As NumPy draws them (D. Lemire, Fast random integer generation in an interval, 2019), sooner.
+    As NumPy draws them (D. Lemire, Fast random integer generation in an interval, 2019), sooner: for "a9a iteration, Rademacher".
     """
     threshold, lower = (U64(1) << U64(32)) % U64(n), U64(0xFFFFFFFF)
     for i in range(len(out)):

@@ -44,8 +44,8 @@ def row_bounds(rows: Rows, top: int, begins: Words, ends: Words, n: int) -> None
 def fetch_rows(rows: Rows, top: int) -> None:
     """Ask for the beginnings of the rows of the group at ``top``: rows picked at random come from far away.
 
-    Needed by "a9a iteration, Rademacher" of ``make bench``: 0.91 times as fast without. An empty row asks for the place
-    before it, which may be outside: asking is harmless.
+    For "a9a iteration, Rademacher" of ``make bench``, with its figure in docs/performance.md, as every trick here. An empty
+    row asks for the place before it, which may be outside: asking is harmless.
     """
     data, indices, indptr, picked = rows.data, rows.indices, rows.indptr, rows.picked
     for i in range(top, min(top + LINES, rows.last) if len(picked) else top):
@@ -215,7 +215,7 @@ def room(k: int, sides: int, wide: int, beside: int) -> Group:
 def series(loss: int, t: Array, c: Array) -> None:
     """c[:, m], the coefficients of the loss at t[m]; those of the half square end with the first.
 
-    The logistic takes three passes, short enough for a processor to have many numbers in flight.
+    The logistic takes three passes, short enough for many numbers in flight: for "a9a iteration, Rademacher".
     """
     if loss == LOGISTIC:
         for m in range(len(t)):
