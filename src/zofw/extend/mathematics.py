@@ -152,8 +152,8 @@ def unit(v: Array) -> Array:
 
 def doubling_doubles(on: MethodSubject) -> Iterator[str]:
     """doubling f doubles the estimates and leaves x as it is"""
-    world = logistic_sum()
-    twice = World(Seen(world.problem, 2.0), world.region)
+    f, region = logistic_sum().problem, logistic_sum().region
+    world, twice = World(Seen(f), region), World(Seen(f, 2.0), region)  # seen alike, so that both round alike
     settings = on.resolved(world, 4000, 12)
     changes = {name: _scaled(vars(settings)[name], 2.0**power) for name, power in on.facts.units.items()}
     runs = [
