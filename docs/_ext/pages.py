@@ -1,7 +1,8 @@
-"""What pages need beyond Markdown: numbers that do not break, pictures that enlarge, and the verdicts of published experiments."""
+"""What pages need beyond Markdown: numbers that do not break, results as a notebook shows them, and verdicts of experiments."""
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,24 @@ class VerdictTable(SphinxDirective):
         return [box]
 
 
+class Shown(SphinxDirective):
+    """Python code, and below it what a notebook shows of its last expression."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        *before, last = ast.parse("\n".join(self.content)).body
+        assert isinstance(last, ast.Expr)
+        names: dict[str, Any] = {}
+        exec(compile(ast.Module(before, []), "<page>", "exec"), names)
+        value = eval(compile(ast.Expression(last.value), "<page>", "eval"), names)
+        code = nodes.literal_block("\n".join(self.content), "\n".join(self.content), language="python")
+        html = nodes.raw("", f"<div class='shown'>{value._repr_html_()}</div>", format="html")
+        return [code, html]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("shown", Shown)
     app.add_directive("verdict-table", VerdictTable)
     app.add_post_transform(WholeNumbers)
     return {"version": "1", "parallel_read_safe": True}

@@ -21,7 +21,7 @@ PAGES = [
 def test_examples_run(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     scope: dict = {}
-    for block in re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL):
+    for block in re.findall(r"```(?:python|\{shown\})\n(.*?)```", path.read_text(), flags=re.DOTALL):
         exec(compile(block, str(path), "exec"), scope)
     if "methods" in path.parts:
         assert scope["result"].method == path.stem
