@@ -315,7 +315,7 @@ def test_the_first_requests_say_what_they_are_for():
     requests = desk.requests()
     assert {request.purpose for request in requests} == {"noise"} and "requests open, for noise" in repr(desk)
     document = json.loads(requests[0].json())
-    assert document["why"] == requests[0].why and "differ by themselves" in document["why"]
+    assert document["why"] == requests[0].why and "How noisy" in document["why"]
     assert Request.unpack(document).purpose == "noise"
 
 

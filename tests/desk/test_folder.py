@@ -525,7 +525,7 @@ def test_a_budget_too_small_leaves_no_run_behind(tmp_path):
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="There can be no desk in"):
+    with pytest.raises(StorageError, match="A desk cannot be made in"):
         opened(tmp_path / "file" / "desk")
 
 

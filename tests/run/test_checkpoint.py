@@ -113,7 +113,7 @@ def test_no_file_can_execute_code(tmp_path):
     for path in ("os:system", "zofw.run.session.session:Session", "zofw.core:blocks", "builtins:eval"):
         with pytest.raises(zofw.FileError, match="does not have"):
             decode({"$type": path, "fields": {}}, {})
-    with pytest.raises(zofw.FileError, match="Not something zofw has written"):
+    with pytest.raises(zofw.FileError, match="This was not written by zofw"):
         decode({"$array": "a99"}, {})
     assert not (tmp_path / "boom").exists()
 
@@ -280,7 +280,7 @@ def test_a_session_does_not_write_over_a_run_that_goes_on(tmp_path):
     path = tmp_path / "run.npz"
 
     def intrude(intermediate_result):
-        with pytest.raises(zofw.LockedError, match="being worked on by another run"):
+        with pytest.raises(zofw.LockedError, match="in use by another run"):
             session.checkpoint(path)
         raise StopIteration
 

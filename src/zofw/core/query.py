@@ -141,7 +141,7 @@ class Purpose(Enum):
 
 
 _SENTENCES = {
-    "noise": "How far do values differ by themselves? One point is asked for again, or points very close together.",
+    "noise": "How noisy are the values? One point is asked again, or points very close together.",
     "estimate": "Which way do values fall from here?",
     "refresh": "Which way do values fall from here? All components are asked, to start the estimate afresh.",
     "line search": "How far should the next step go?",

@@ -83,6 +83,10 @@ class Desk:
         at_once: int = 1000,
     ) -> None:
         check_counts(size=size, at_once=at_once)
+        if not isinstance(session, Session):
+            raise TypeError(
+                f"A desk needs a session, as in zofw.Desk(zofw.Session(set, dim=…, budget=…)); got {type(session).__name__}."
+            )
         self.session, self.size, self.merge = session, size, merge
         self.folder, self.at_once = folder, at_once
         self.spared = 0  # since it was opened

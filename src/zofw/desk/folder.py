@@ -80,7 +80,7 @@ class DeskFolder:
                 (self.path / room).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StorageError(
-                error.errno, f"There can be no desk in {self.path}: {error.strerror}"
+                error.errno, f"A desk cannot be made in {self.path}: {error.strerror}"
             ) from error
         self.files = RunFiles(self.path / "run.npz")
         self.held = True

@@ -51,7 +51,7 @@ NO_CODE = Code()
 def _module(path: str, digest: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     if spec is None or spec.loader is None:
-        raise SpecError(f"--code {path} is no Python file.")
+        raise SpecError(f"--code {path} is not a Python file.")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

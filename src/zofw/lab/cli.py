@@ -101,7 +101,7 @@ def run(
     as_json: Json = False,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Tell of every run what it did with its budget; not with --json."),
+        typer.Option("--explain", help="Say what each run spent its budget on; not with --json."),
     ] = False,
 ) -> None:
     """Run a specification: a problem, a set, methods, seeds.
@@ -126,7 +126,7 @@ def run(
 @guarded
 def resume(
     folder: Annotated[
-        Path, typer.Argument(help="A directory that run, demo or reproduce made, or of one run.")
+        Path, typer.Argument(help="The directory of an experiment or of one run.")
     ],
     code: CodeFile = None,
     workers: WorkersOption = 2,
@@ -320,7 +320,7 @@ def _check(experiment: Experiment, code: Code, as_json: bool) -> None:
     found = check_experiment(experiment, code)
     table = plain_table(None, "case", "method", "first iteration", "iterations", left=2)
     for row in found:
-        paid = f"at most {number(row.iterations)}" if row.iterations else "the budget pays for none"
+        paid = f"at most {number(row.iterations)}" if row.iterations else "none fits into the budget"
         if not row.error:
             table.add_row(row.case, row.method, f"{number(row.cost)} queries", paid)
     told(as_json, plain(found), table)

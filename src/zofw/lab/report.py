@@ -222,7 +222,7 @@ def protocol(summary: Summary) -> list[str]:
         if case.optimum is not None
     ]
     lines += [
-        f"{name} is left out, for {', '.join(files)} is not on this machine."
+        f"{name} is left out: {', '.join(files)} is not on this machine."
         for name, files in summary.absent.items()
     ]
     return lines

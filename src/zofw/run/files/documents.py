@@ -114,7 +114,7 @@ def decode(
             return _find(path, known)[name]
         case {"$type": str(path), "fields": dict(fields)}:
             return _find(path, known)(**{key: decode(item, arrays, known) for key, item in fields.items()})
-    raise FileError(f"Not something zofw has written: {json.dumps(document)[:80]}")
+    raise FileError(f"This was not written by zofw: {json.dumps(document)[:80]}")
 
 
 def _path(kind: type) -> str:

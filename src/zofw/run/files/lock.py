@@ -67,7 +67,7 @@ class Lock:
 
     def _refusal(self, owner: str, remedy: str) -> LockedError:
         return LockedError(
-            f"{self.path.with_suffix('')} is being worked on by {owner}, and a run has room for one only. {remedy}"
+            f"{self.path.with_suffix('')} is in use by {owner}; only one can work on a run. {remedy}"
         )
 
     def _still_there(self, file: int) -> bool:

@@ -194,7 +194,7 @@ class RunFiles:
         content = path.read_bytes()
         write_whole(self.broken, lambda stream: stream.write(content))
         logger.warning(
-            "%s is damaged after its first %d entries; what comes behind them is paid for again. A copy is in %s.",
+            "%s is damaged after its first %d entries; what follows them is evaluated again. A copy is in %s.",
             path,
             sound,
             self.broken,

@@ -37,6 +37,6 @@ _SENTENCES = {
     Status.CALLBACK: "A callback raised StopIteration.",
     Status.INTERRUPTED: "The run was interrupted from outside.",
     Status.RUNNING: "The run is not finished.",
-    Status.STALLED: "No further decrease can be seen, and nothing certifies that none is left.",
-    Status.ESTIMATED: "The method's own estimate of the Frank-Wolfe gap, which nothing certifies, fell below gap_tol.",
+    Status.STALLED: "No further decrease was found, and it is not certified that none is left.",
+    Status.ESTIMATED: "The method's own estimate of the Frank-Wolfe gap fell below gap_tol; it is not certified.",
 }

@@ -140,7 +140,7 @@ def check_sizes(
     for name, size in (("n", n), ("dim", dim)):
         if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
             raise ValueError(f"{name} should be a whole number of at least 1; got {size!r}.")
-    if gap_tol is not None and not gap_tol >= 0:
+    if gap_tol is not None and (isinstance(gap_tol, str) or not gap_tol >= 0):
         raise ValueError(f"gap_tol should be a number of at least 0; got {gap_tol!r}.")
     if (
         isinstance(resolution, bool)
