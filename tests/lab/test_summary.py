@@ -45,7 +45,13 @@ def test_a_method_overtakes_where_it_is_ahead_for_good():
         2,
         3,
     )
+    assert (found.since, found.until) == (10.0, 10.0), (
+        "of the medians 3, 1, 3, 1 the first stretch of the longest"
+    )
     assert crossing("B", "A", grid, rival, mine).seeds == 1
+    early = crossing("A", "B", grid, [[1.0, 1.0, 1.0, 3.0]], rival[:1])
+    assert early.median is None and (early.since, early.until) == (1.0, 100.0)
+    assert crossing("A", "B", grid, rival, rival).since is None
     assert crossing("A", "B", grid, 0 * mine, rival).median == 0.0, "ahead from the start"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from zofw.core import Array
 from zofw.lab.experiment import window_median
@@ -21,7 +21,8 @@ class Crossing:
     """From how many queries on a method is ahead of a rival for good, by window medians: quartiles over the seeds.
 
     ``seeds`` of ``of`` pairs with the same seed end with the method ahead; where fewer than the quartile needs do, it is
-    None, and 0 where it is ahead from the first point on.
+    None, and 0 where it is ahead from the first point on. From ``since`` to ``until`` is the longest stretch of the curve,
+    in decades, on which the median over the seeds is ahead; None where there is none.
     """
 
     method: str
@@ -31,6 +32,8 @@ class Crossing:
     high: float | None
     seeds: int
     of: int
+    since: float | None = None
+    until: float | None = None
 
 
 def query_grid(queries: Sequence[Array], budget: int) -> Array:
@@ -63,4 +66,14 @@ def crossing(
     at = [0.0 if k < 0 else float(grid[k + 1]) if k + 1 < len(grid) else np.inf for k in last]
     quartiles = np.quantile(at, [0.25, 0.5, 0.75], method="higher")
     low, median, high = (None if np.isinf(value) else float(value) for value in quartiles)
-    return Crossing(method, rival, low, median, high, int(np.isfinite(at).sum()), pairs)
+    stretch = _longest(np.median(a, axis=0) < np.median(b, axis=0), grid)
+    return Crossing(method, rival, low, median, high, int(np.isfinite(at).sum()), pairs, *stretch)
+
+
+def _longest(ahead: NDArray[np.bool], grid: Array) -> tuple[float, float] | tuple[None, None]:
+    """The first and the last point of the longest stretch, in decades, of places that are true."""
+    changes = np.flatnonzero(np.diff(np.concatenate([[False], ahead, [False]]).astype(int)))
+    stretches = [
+        (float(grid[k]), float(grid[m - 1])) for k, m in zip(changes[::2], changes[1::2], strict=True)
+    ]
+    return max(stretches, key=lambda ends: ends[1] / ends[0], default=(None, None))

@@ -134,8 +134,12 @@ def page(summary: Summary, target: Path) -> str:
         lines += ["```{warning}", *found, "```", ""]
     lines += [f"![{path.stem}]({target.name}/{path.name})\n" for path in sorted(target.glob("*.png"))]
     for heading, claims in by_heading(summary.claims).items():
-        rows = [[claim.says, f"**{claim.verdict}**", figures_of(claim)] for claim in claims]
-        lines += [f"## {heading}", "", *_markdown(["statement", "measured", "figures"], rows)]
+        known = [claim for claim in claims if claim.verdict != "not measured"]
+        rows = [[claim.says, f"**{claim.verdict}**", figures_of(claim)] for claim in known]
+        lines += [f"## {heading}", ""]
+        lines += _markdown(["statement", "measured", "figures"], rows) if rows else []
+        if rest := [f'"{claim.says}"' for claim in claims if claim not in known]:
+            lines += [f"Not measured here: {'; '.join(rest)}.", ""]
     if summary.rows:
         lines += _markdown(list(summary.rows[0]), [list(row.values()) for row in summary.rows])
     for case in summary.cases:

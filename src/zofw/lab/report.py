@@ -153,14 +153,25 @@ def overtaking(case: CaseSummary, method: str) -> list[list[str]]:
     def place(value: float | None) -> str:
         return "not in this budget" if value is None else "the start" if value == 0 else number(value)
 
+    def stretch(since: float | None, until: float | None) -> str:
+        return "–" if since is None or until is None else f"{number(since)} – {number(until)}"
+
     return [
-        [c.rival, place(c.median), f"{place(c.low)} – {place(c.high)}", f"{c.seeds} of {c.of}"]
+        [
+            c.rival,
+            place(c.median),
+            f"{place(c.low)} – {place(c.high)}",
+            f"{c.seeds} of {c.of}",
+            stretch(c.since, c.until),
+        ]
         for c in case.crossings
         if c.method == method
     ]
 
 
-OVERTAKING = ["rival", "ahead for good from (median)", "quartiles", "seeds that end ahead"]
+OVERTAKING = [
+    "rival", "ahead for good from (median)", "quartiles", "seeds that end ahead", "longest stretch ahead",
+]  # fmt: skip
 
 
 def _grid(rates: Sequence[float]) -> str:
@@ -322,8 +333,11 @@ def write_tables(summary: Summary, folder: Path) -> dict[str, Path]:
         )
         crossings = [(case.name, crossing) for case in summary.cases for crossing in case.crossings]
         tables["crossings"] = (
-            ["case", "method", "rival", *quartiles, "seeds", "of"],
-            [[name, *_values(c, "method rival median low high seeds of")] for name, c in crossings],
+            ["case", "method", "rival", *quartiles, "seeds", "of", "since", "until"],
+            [
+                [name, *_values(c, "method rival median low high seeds of since until")]
+                for name, c in crossings
+            ],
         )
     if summary.tuning.seeds:
         rates = [(case.name, curve.label, curve.rate) for case, curve in both if curve.rate is not None]
