@@ -11,7 +11,7 @@ import numpy as np
 from zofw import kernels
 from zofw.core import Array, Directions, Indices, Matrix, Operator, blocks
 from zofw.extras import lazy
-from zofw.kernels.plain import TILE_ENTRIES, Entries, Numbers
+from zofw.kernels.plain import SOURCES, TILE_ENTRIES, Entries, Numbers
 from zofw.kernels.rows import Rows
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ class IndependentColumns:
 class Implicit(Operator):
     """The d×b matrix that ``law`` draws for ``key``.
 
-    Blocks of a large one are made when they are needed and forgotten afterwards; normal entries that are few are kept, for an iteration
-    needs them three times and drawing takes longer than all else that is done with them.
+    Blocks of a large one are made when they are needed and forgotten afterwards. Normal entries that are few are kept where plain code
+    draws them: an iteration needs them three times, and drawing takes longer than all else that is done with them.
     """
 
     law: IndependentColumns
@@ -93,13 +93,12 @@ class Implicit(Operator):
 
     @cached_property
     def _kept(self) -> Entries | None:
-        """The entries themselves, where they are few and the law's own kernels draw them one by one."""
+        """The entries themselves, where they are few and plain code draws them one by one."""
         law, entries = self.law, self.dim * self.count
         own = type(law).numbers is IndependentColumns.numbers and law.kind == "normals" and not law.lazy
-        if entries > KEPT or not own:
+        if entries > KEPT or not own or (numbers := law.numbers(entries)) is not SOURCES[law.kind]:
             return None
-        rows = np.arange(self.dim, dtype=np.int64)
-        kept = law.numbers(entries).block(self.key, rows, 0, self.count)
+        kept = numbers.block(self.key, np.arange(self.dim, dtype=np.int64), 0, self.count)
         return Entries(lambda _, rows, left, right: kept[rows, left:right])
 
     def numbers(self, entries: int) -> Numbers:
