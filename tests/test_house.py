@@ -159,3 +159,13 @@ def test_what_is_exported_exists():
             assert vars(zofw).get(cls.__name__) is cls, (
                 f"{cls.__name__} is registered and not at the front door; import it in src/zofw/__init__.py."
             )
+
+
+def test_pages_name_files_that_exist():
+    pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/extend/*.md"), ROOT / "CONTRIBUTING.md"]
+    for page in pages:
+        for name in re.findall(r"(?<![\w/])(?:\w+/)+\w+\.(?:py|toml)\b", page.read_text()):
+            homes = (ROOT, ROOT / "src" / "zofw", ROOT / "tests", page.parent)
+            assert "my_" in name or any((home / name).exists() for home in homes), (
+                f"{page.relative_to(ROOT)} names {name}, which is no file."
+            )

@@ -268,9 +268,7 @@ def test_two_processes_on_one_checkpoint(tmp_path):
     try:
         wait_for(paid, process)
         before = path.read_bytes()
-        with pytest.raises(
-            zofw.LockedError, match=rf"run\.npz is in use by process {process.pid} on"
-        ):
+        with pytest.raises(zofw.LockedError, match=rf"run\.npz is in use by process {process.pid} on"):
             zofw.resume(path, killable.problem())
         assert path.read_bytes() == before and process.poll() is None
     finally:
