@@ -125,9 +125,7 @@ def run(
 @app.command()
 @guarded
 def resume(
-    folder: Annotated[
-        Path, typer.Argument(help="The directory of an experiment or of one run.")
-    ],
+    folder: Annotated[Path, typer.Argument(help="The directory of an experiment or of one run.")],
     code: CodeFile = None,
     workers: WorkersOption = 2,
     quiet: Quiet = False,

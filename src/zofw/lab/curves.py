@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from zofw.core import Array
 from zofw.lab.experiment import window_median
 
-__all__ = ["Crossing", "crossing", "held", "query_grid", "windows"]
+__all__ = ["Crossing", "crossing", "held", "query_grid", "rounded", "windows"]
 
 PER_DECADE = 20
+DIGITS = 6  # of published numbers
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ def query_grid(queries: Sequence[Array], budget: int) -> Array:
 def held(queries: Array, values: Array, grid: Array) -> Array:
     """The last value known at each point of the grid."""
     return np.asarray(values[np.maximum(np.searchsorted(queries, grid, side="right") - 1, 0)])
+
+
+def rounded(values: ArrayLike) -> Array:
+    """Values to the digits that are published, so that runs of today and published ones are compared alike."""
+    return np.array([[float(f"{value:.{DIGITS}g}") for value in row] for row in np.asarray(values)])
 
 
 def windows(queries: Array, values: Array, grid: Array) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 
 from zofw.lab.cases import NO_CODE, Code
 from zofw.lab.claims import by_heading, figures_of
+from zofw.lab.curves import DIGITS
 from zofw.lab.experiment import find_experiment, identity
 from zofw.lab.numbers import number
 from zofw.lab.provenance import code_of, environment
@@ -25,7 +26,6 @@ from zofw.run import Session
 __all__ = ["page", "publish", "published", "repeat", "rewrite", "standing"]
 
 KEPT = ("*.png", "*.csv")
-DIGITS = 6
 
 
 def publish(folder: Path, target: Path) -> None:

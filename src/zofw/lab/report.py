@@ -73,6 +73,9 @@ def write_report(
             [("figure", "paper", "-paper")] if groups == {"paper", "others"} else []
         )
         stems.append(("figure-all" if stems else "figure", None, "-all" if stems else ""))
+        for suffix in ("", "-paper", "-all"):  # of a report that had other methods
+            for kind in ("png", "svg"):
+                (folder / f"{summary.name}{suffix}.{kind}").unlink(missing_ok=True)
         for kind, group, suffix in stems:
             made[kind], made[f"{kind}-svg"] = draw_curves(
                 summary, folder / f"{summary.name}{suffix}", group=group

@@ -17,7 +17,7 @@ import numpy as np
 from zofw.core import Array
 from zofw.lab.cases import Optimum
 from zofw.lab.claims import Band, Lines, Verdict, judge
-from zofw.lab.curves import Crossing, crossing, held, query_grid, windows
+from zofw.lab.curves import Crossing, crossing, held, query_grid, rounded, windows
 from zofw.lab.experiment import Rate, StoredExperiment, present, tuned_rates
 from zofw.lab.methods import all_methods
 from zofw.lab.provenance import Environment, environment
@@ -214,7 +214,8 @@ def _made_by(environment: Environment, paths: Sequence[Path]) -> Environment:
 
 def _joined(before: Environment, now: Environment) -> Environment:
     """The present environment, with the code and the commits of methods that were run before."""
-    commits = {**before.commits, **now.commits}
+    earlier = dict.fromkeys(before.code, before.commit or "not known")
+    commits = {**earlier, **before.commits, **now.commits}
     return replace(now, code={**before.code, **now.code}, commits=commits, repeated=before.repeated)
 
 
@@ -292,7 +293,7 @@ def gather(
     first = flat[0]
     return CaseSummary(
         case.name, case.title or case.name, first.ended.n, first.ended.dim, first.ended.set, case.budget, optimum,
-        float(_measured(first.values[:1], optimum)[0]), tuple(grid), tuple(curves.values()),
+        float(rounded([_measured(first.values[:1], optimum)])[0, 0]), tuple(grid), tuple(curves.values()),
         tuple(known[pair] for pair in permutations(curves, 2) if pair in known),
     )  # fmt: skip
 
@@ -370,8 +371,8 @@ def _curve(
     optimum: Optimum | None,
     rate: Rate | None,
 ) -> Curve:
-    table = np.array([_measured(windows(run.queries, run.values, grid), optimum) for run in runs])
-    last = np.array([_measured(held(run.queries, run.values, grid), optimum) for run in runs])
+    table = rounded([_measured(windows(run.queries, run.values, grid), optimum) for run in runs])
+    last = rounded([_measured(held(run.queries, run.values, grid), optimum) for run in runs])
     names = ("low", "median", "high", "window_low", "window", "window_high")
     lines = [*np.quantile(last, QUARTILES, axis=0), *np.quantile(table, QUARTILES, axis=0)]
     quartiles = {name: tuple(line) for name, line in zip(names, lines, strict=True)}
