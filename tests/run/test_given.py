@@ -87,7 +87,6 @@ NOT_NUMBERS = "should be a list or an array of real numbers"
         ({"dim": 4, "worse": "inf"}, ValueError, "worse should be a number"),
         ({"dim": 4, "batch_size": 3}, TypeError, "a setting of a method"),
     ],
-    ids=str,
 )  # fmt: skip
 def test_what_is_of_another_kind_is_named(given, kind, sentence):
     with pytest.raises(kind, match=sentence):
