@@ -134,7 +134,7 @@ def test_the_trace_begins_at_x0_and_ends_at_x():
     f = quadratic_sum()
     result = zofw.minimize(f, zofw.L1Ball(1.0), method="zo-sfw", budget=3000, rng=0, diagnose=20)
     trace = result.trace
-    assert "nfev: 3,000 (" in repr(result) and "Trace(" in repr(result) and result.message in repr(result)
+    assert "nfev: 3,000 (" in repr(result) and "trace: " in repr(result) and result.message in repr(result)
     page = result._repr_html_()
     assert "<polyline" in page and "3,000" in page and "nan" not in page
     assert trace.queries[0] == 0 and trace.queries[-1] == result.nfev

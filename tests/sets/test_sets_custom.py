@@ -63,7 +63,7 @@ def test_one_method_is_enough() -> None:
     assert not can_project(disc)
     with pytest.raises(AttributeError, match="Disc cannot project"):
         _ = disc.project  # type: ignore[attr-defined]
-    with pytest.raises(ValueError, match="diameter of Disc was asked for"):
+    with pytest.raises(ValueError, match="diameter of Disc is needed but not known"):
         disc.diameter(2)
     assert disc == Custom(Disc())
     report = check_set(Disc(), 3)
