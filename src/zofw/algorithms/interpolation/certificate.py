@@ -58,10 +58,11 @@ def certify(
     u = rng.standard_normal((PROBES, r))
     u /= np.linalg.norm(u, axis=1)[:, None]
     axes = np.vstack([np.eye(r), u, 2 * u])
-    centre, radius = (z, np.inf) if _fits(frame, z, max(h, task.resolution) * axes) else frame.inner_ball
+    least = (1 + THIN) * task.resolution / _spacing(axes) if task.resolution else 0.0  # and rounding
+    centre, radius = (z, np.inf) if _fits(frame, z, max(h, least) * axes) else frame.inner_ball
     if radius < THIN * size:
         return state, Bound(np.inf, 0.0, 0.0, 0.0, noise)
-    h = max(min(h, 0.1 * radius), task.resolution)
+    h = max(min(h, 0.1 * radius), least)
     inward = min(2 * h / radius, 0.3) * (centre - z)
     state, forward, back, base = yield from _around(task, frame, state, z + inward, h * axes)
     g, drift, times = (forward - back)[:r] / (2 * h), 0.0, 1.0
@@ -87,6 +88,13 @@ def certify(
     gap = max(float(g @ (z - frame.lmo(g))), 0.0)
     kink = 5 * root * size * max(kink - NOISE_OF_KINK * noise / h, 0.0)
     return state, Bound(gap, error, kink, min(shown, COARSE * spread) if spread > 0 else shown, noise)
+
+
+def _spacing(steps: Array) -> float:
+    """The least distance of two different points among 0 and ± every step."""
+    points = np.vstack([steps, -steps, np.zeros_like(steps[:1])])
+    away = np.linalg.norm(points[:, None] - points, axis=2)
+    return float(away[away > THIN].min())
 
 
 def _fits(frame: Frame, z: Array, steps: Array) -> bool:
