@@ -225,7 +225,8 @@ def test_a_worker_that_joins_late_takes_part(tmp_path):
 
 def test_the_scheduler_is_lost_the_run_is_saved_and_goes_on(tmp_path):
     path, ready = tmp_path / "run.npz", tmp_path / "scheduler.json"
-    environment = os.environ | {"PYTHONPATH": str(HERE)}
+    path_of = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": path_of}
     command = [
         sys.executable,
         "-m",

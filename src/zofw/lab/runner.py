@@ -226,7 +226,7 @@ class _Watch:
 
     def __call__(self, session: Session) -> None:
         if session.trace.rows[-1][0] == session.nit:
-            with session.diagnosis.clock.paused():
+            with session.diagnosis.clock:
                 self.annotate(session.trace, session.x)
         now = time.monotonic()
         if self.tell is not None and now - self.told > TOLD_EVERY:

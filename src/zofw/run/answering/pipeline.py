@@ -85,29 +85,25 @@ class OpenAnswer:
 
     def fill(self, part: Part) -> None:
         """Enter what a tile, or cells of it, came to; of what comes twice the first value counts."""
-        number = self._place(part.tile)
+        tile, sums = part
+        number = self._place(tile) if len(self.tiles) > 1 else 0
         if self._sums[number] is not None:
             return
-        if part.tile.stop:
-            self._fill_cells(number, part.tile, part.sums.values)
+        if tile.stop:
+            self._fill_cells(number, tile, sums.values)
         else:
-            self._enter(number, part.sums)
-            self.paid += self.cost(part.tile)
+            self._sums[number] = sums
+            self._left -= 1
+            self.paid += self.cost(tile)
 
     def cost(self, tile: Tile) -> int:
         """Evaluations in a tile, or in the cells of it that are meant."""
         return self.query.cost if len(self.tiles) == 1 and not tile.stop else self.query.tile_cost(tile)
 
     def _place(self, tile: Tile) -> int:
-        if len(self.tiles) == 1:
-            return 0
         if not self._places:
             self._places = {one: number for number, one in enumerate(self.tiles)}
         return self._places[tile.cells(0, 0)]
-
-    def _enter(self, number: int, sums: Sums) -> None:
-        self._sums[number] = sums
-        self._left -= 1
 
     def _fill_cells(self, number: int, tile: Tile, values: Array) -> None:
         whole = self.tiles[number]
@@ -115,7 +111,7 @@ class OpenAnswer:
             size = self.cost(whole)
             if len(values) == size:
                 self.paid += size
-                self._enter(number, self._reduced(whole, values))
+                self._reduce(number, values)
                 return
             self._cells[number] = np.empty(size), np.zeros(size, dtype=bool)
         table, known = self._cells[number]
@@ -125,12 +121,15 @@ class OpenAnswer:
         known[place] = True
         self.paid += int(fresh.sum())
         if known.all():
-            self._enter(number, self._reduced(whole, table))
+            self._reduce(number, table)
             del self._cells[number]
 
-    def _reduced(self, tile: Tile, values: Array) -> Sums:
-        points = self.query.width if len(self.tiles) == 1 else self.query.tile_width(tile)
-        return reduce_table(self.query, tile, values.reshape(len(self.query.anchors), points, -1))
+    def _reduce(self, number: int, values: Array) -> None:
+        """All cells of a tile are known."""
+        tile, query = self.tiles[number], self.query
+        points = query.width if len(self.tiles) == 1 else query.tile_width(tile)
+        self._sums[number] = reduce_table(query, tile, values.reshape(len(query.anchors), points, -1))
+        self._left -= 1
 
     def restore(self, part: Part) -> None:
         """Enter what a journal has of this query, or say that it is not of this query."""
@@ -271,9 +270,9 @@ class Pipeline:
     def answer(self, session: Session, query: Query) -> Answer | None:
         """The answer, or None where the session has given the query up."""
         answer = OpenAnswer(self._able, query, session.files is not None)
-        if session.parts:
-            for part in restored(session):
-                answer.restore(part)
+        for entry in session.parts:  # of this query, from before this process
+            if entry.kind is EntryKind.PART:
+                answer.restore(Part(entry.tile, Sums(*entry.arrays)))
         attempts = Attempts(self.policy, session)
         self._work(answer, attempts)
         if answer.complete:
@@ -396,8 +395,3 @@ class Attempts:
             raise self.error
         if self.session is not None:
             self.session.drop(paid)
-
-
-def restored(session: Session) -> list[Part]:
-    """Parts of the open query's answer from before this process."""
-    return [Part(entry.tile, Sums(*entry.arrays)) for entry in session.parts if entry.kind is EntryKind.PART]

@@ -13,7 +13,7 @@ ROWS_PER_DECADE = 20  # of the trace, by default
 
 
 class Clock:
-    """Seconds since it was made, pauses excepted, on top of what was spent before; never runs backwards."""
+    """Seconds since it was made, on top of what was spent before; never runs backwards, and stands still within ``with``."""
 
     def __init__(self, before: float = 0.0) -> None:
         self._before = before
@@ -29,9 +29,6 @@ class Clock:
     def at_least(self, seconds: float) -> None:
         """Go forward to a time that was read before."""
         self._before += max(0.0, seconds - self.read())
-
-    def paused(self) -> Clock:
-        return self
 
     def __enter__(self) -> None:
         self._pause = time.monotonic()
@@ -55,7 +52,7 @@ class Diagnosis:
         run = self.run
         if self.objective is None or run.pays:
             return math.nan if run.here is None or run.here.error else run.here.value
-        with self.clock.paused():
+        with self.clock:
             run.diagnosed += run.n
             try:
                 return float(self.objective(run.x))

@@ -332,7 +332,7 @@ class Session(RunView):
         if not (how is not None and info.at_start):  # else x stays where the gap was found small
             run.state, x = state, state.x
             known = dict.fromkeys((run.best, run.here, *run.seen))
-            run.here = next((one for one in known if one is not None and (one.x == x).all()), None)
+            run.here = next((one for one in known if one and (one.x == x).all()), None)
         run.info = info
         run.nit += 1
         run.nlmo += self.task.lmos
