@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.more_wild import Spent, ours, pycma, scipy_method
+from benchmarks.more_wild import Spent, ours, pycma, scipy_method, slsqp
 
 KEPT = Path(".benchmarks") / "coco"
 DIMENSIONS = (5, 10, 20)
@@ -32,7 +32,7 @@ UNIMODAL = (1, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14)
 TOOLS = {
     "zofw": ours("auto"),
     "COBYQA": scipy_method("COBYQA", maxfev=10**6, maxiter=10**6, final_tr_radius=1e-10),
-    "SLSQP": scipy_method("SLSQP", maxiter=10**6, ftol=1e-16),
+    "SLSQP": slsqp,
     "pycma": pycma,
 }
 
@@ -97,6 +97,11 @@ def profile(functions, dims, tools=tuple(TOOLS), again: str = "") -> dict[str, n
     return {
         tool: np.concatenate([hits(curve(tool, f, d, tool == again), d) for f in functions for d in dims]) for tool in tools
     }  # fmt: skip
+
+
+def kept(functions, dim: int) -> tuple[str, ...]:
+    """The tools whose curves on all of these functions are there."""
+    return tuple(t for t in TOOLS if all((KEPT / t / f"{f}-{dim}.json").exists() for f in functions))
 
 
 def main() -> None:

@@ -253,6 +253,20 @@ def scipy_method(name, **options):
     return run
 
 
+def slsqp(problem: Problem) -> None:
+    """In units of the first value: with values of a million SciPy 1.17's SLSQP ends after one gradient."""
+    unit: list[float] = []
+
+    def scaled(x: np.ndarray) -> float:
+        value = problem(x)
+        unit[:] = unit or [abs(value) or 1.0]
+        return value / unit[0]
+
+    bounds = scipy.optimize.Bounds(problem.lower, problem.upper)
+    options = {"maxiter": 10**6, "ftol": 1e-16}
+    scipy.optimize.minimize(scaled, problem.x0, method="SLSQP", bounds=bounds, options=options)
+
+
 def pycma(problem: Problem) -> None:
     import cma
 
@@ -264,7 +278,7 @@ def pycma(problem: Problem) -> None:
 TOOLS = {
     "zofw": ours("auto"),
     "COBYQA": scipy_method("COBYQA", maxfev=10**6, maxiter=10**6, final_tr_radius=1e-10),
-    "SLSQP": scipy_method("SLSQP", maxiter=10**6, ftol=1e-16),
+    "SLSQP": slsqp,
     "COBYLA": scipy_method("COBYLA", maxiter=10**6, tol=1e-10),
     "pycma": pycma,
 }

@@ -5,7 +5,7 @@ tool is given its problem as it wants it: COBYQA and COBYLA a constraint ‖x‖
 linear minimisation oracle, the others a function of an unconstrained z that is evaluated at the projection of z. The value
 kept for all of them is the best of f at the projection of any point that they asked for, which flatters those that evaluate
 outside the set; that projection's value is not charged. zofw is run twice: with the components, and with the sum alone, as
-everybody else has it; its value is that of its iterate.
+everybody else has it; its value is that of its iterate, and it is not told which coordinates a component depends on.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def ours(problem, set, seed, evaluations, *, components):
     """Values of the iterate after each evaluation."""
     f, each = (problem, problem.n) if components else (_sum(problem), 1)
     begin = time.monotonic()
-    result = zofw.minimize(f, set, budget=each * evaluations, rng=seed, diagnose=60)
+    result = zofw.minimize(f, set, budget=each * evaluations, rng=seed, diagnose=60, structure=False)
     seconds = time.monotonic() - begin
     spent, values = np.array(result.trace.queries) / each, np.array(result.trace.objective)
     held = values[np.searchsorted(spent, np.arange(evaluations + 1), side="right") - 1]
@@ -159,7 +159,7 @@ def problems():
         yield name, zofw.problems.Logistic(*zofw.data.load(name)), zofw.L1Ball(2.0)
 
 
-def measure(seeds, evaluations, names=()):
+def measure(seeds, evaluations, names=(), tools=()):
     """Rows of (problem, d, tool, gap at each shown number of evaluations, seconds, remark)."""
     for name, problem, set in problems():
         if names and name not in names:
@@ -172,6 +172,8 @@ def measure(seeds, evaluations, names=()):
             tool: lambda seed, t=tool, p=problem, s=set: theirs(t, p, s, seed, evaluations) for tool in TOOLS
         }
         for tool, run in runs.items():
+            if tools and tool not in tools:
+                continue
             found = [run(seed) for seed in (seeds[:1] if tool in DETERMINISTIC else seeds)]
             gaps = {
                 at: float(np.median([values[min(at, len(values) - 1)] for values, _, _ in found]) - best)
@@ -195,7 +197,7 @@ def markdown(rows):
     for name in dict.fromkeys(row["problem"] for row in rows):
         chosen = [row for row in rows if row["problem"] == name]
         shown = [key for key in chosen[0] if key.startswith("gap_")]
-        lines += [f"## {name}: d = {chosen[0]['d']}, n = {chosen[0]['n']:,}", ""]
+        lines += [f"## {name}: d = {chosen[0]['d']}, n = {int(chosen[0]['n']):,}", ""]
         head = ["tool", *(f"gap at {int(key[4:]):,}" for key in shown), "seconds", ""]
         lines += [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
         for row in sorted(chosen, key=lambda row: row[shown[-1]]):
@@ -210,7 +212,7 @@ def markdown(rows):
     return "\n".join(lines)
 
 
-WIDTH = 7.8  # inches: 780 pixels on the page, where a point is then 1.4 pixels
+WIDTH = 6.2  # inches: 620 pixels on the page, where a point is then 1.4 pixels
 LINES = {"zofw": ("#1a56a8", "o-", 2.2), "zofw, sum alone": ("#d55e00", "o-", 2.2)}
 GREYS = ("#4d4d4d", "#7a7a7a", "#a0a0a0")
 
@@ -229,7 +231,7 @@ def draw(rows, path):
     }
     with plt.rc_context({"font.size": 9}):
         figure, axes = plt.subplots(
-            1, len(names), figsize=(WIDTH, 3.6), squeeze=False, sharey=True, layout="constrained"
+            1, len(names), figsize=(WIDTH, 3.9), squeeze=False, sharey=True, layout="constrained"
         )
         for axis, name in zip(axes[0], names, strict=True):
             for row in (row for row in rows if row["problem"] == name):
@@ -240,7 +242,7 @@ def draw(rows, path):
                     line, color=colour, lw=width, ms=4, label=row["tool"], zorder=3 if width > 2 else 2,
                 )  # fmt: skip
             axis.set_title(f"{name}, d = {row['d']}", fontsize=10)
-            axis.set_xlabel("evaluations of the whole sum")
+            axis.set_xlabel("evaluations")
             axis.grid(alpha=0.25)
         axes[0][0].set_ylabel("objective − optimum")
         handles, labels = axes[0][0].get_legend_handles_labels()
@@ -253,7 +255,10 @@ def stored(path):
     """Rows of an earlier run."""
     with path.open(newline="") as stream:
         return [
-            {key: float(value) if key.startswith("gap_") else value for key, value in row.items()}
+            {
+                key: float(value) if key.startswith("gap_") or key == "seconds" else value
+                for key, value in row.items()
+            }
             for row in csv.DictReader(stream)
         ]
 
@@ -263,6 +268,7 @@ def main():
     parser.add_argument("--evaluations", type=int, default=1000)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--problem", action="append", default=[], help="one of them alone; may be repeated")
+    parser.add_argument("--tool", action="append", default=[], help="likewise; the rows of the others stay")
     parser.add_argument("--out", type=Path, default=HERE)
     parser.add_argument("--draw", action="store_true", help="draw what was measured before")
     chosen = parser.parse_args()
@@ -271,12 +277,16 @@ def main():
         return
     chosen.out.mkdir(parents=True, exist_ok=True)
     rows = []
-    for row in measure(chosen.seeds, chosen.evaluations, chosen.problem):
+    for row in measure(chosen.seeds, chosen.evaluations, chosen.problem, chosen.tool):
         rows.append(row)
         print(
             {key: f"{value:.2e}" if isinstance(value, float) else value for key, value in row.items()},
             flush=True,
         )
+    if chosen.problem or chosen.tool:
+        again = {(row["problem"], row["tool"]): row for row in rows}
+        before = stored(chosen.out / "peers.csv")
+        rows = [again.get((row["problem"], row["tool"]), row) for row in before]
     with (chosen.out / "peers.csv").open("w", newline="") as stream:
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.profiles``: data profiles of the Moré–Wild problems and of COCO's unimodal functions, from what is kept."""
+"""``python -m benchmarks.profiles``: data profiles of the Moré–Wild problems and of COCO's functions, from what is kept."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ def draw(panels: dict[str, dict[str, np.ndarray]], path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    plt.rcParams["font.size"] = 9
     figure, grid = plt.subplots(
-        2, -(-len(panels) // 2), figsize=(WIDTH, 6.0), sharey=True, squeeze=False, layout="constrained"
+        -(-len(panels) // 2), 2, figsize=(WIDTH, 8.0), sharey=True, squeeze=False, layout="constrained"
     )
     axes = list(grid.flat)
     for axis, (title, tools) in zip(axes, panels.items(), strict=False):
@@ -30,9 +31,11 @@ def draw(panels: dict[str, dict[str, np.ndarray]], path) -> None:
             )  # fmt: skip
         axis.set_xscale("log")
         axis.set_title(title, fontsize=10)
-        axis.set_xlabel("evaluations / (d + 1)")
         axis.grid(alpha=0.25)
-    axes[0].set_ylabel("share solved")
+    for axis in grid[-1]:
+        axis.set_xlabel("evaluations / (d + 1)")
+    for axis in grid[:, 0]:
+        axis.set_ylabel("share solved")
     axes[0].set_ylim(0, 1)
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
@@ -46,7 +49,8 @@ def main() -> None:
         f"Moré–Wild, to {tau:g}": {tool: times[:, k] for tool, times in table.items()}
         for k, tau in enumerate(more_wild.TAUS)
     }
-    panels["COCO bbob-boxed, unimodal, d = 5"] = coco.profile(coco.UNIMODAL, (5,))
+    for d in coco.DIMENSIONS:
+        panels[f"COCO, unimodal, d = {d}"] = coco.profile(coco.UNIMODAL, (d,), coco.kept(coco.UNIMODAL, d))
     draw(panels, HERE / "profiles.png")
     for title, tools in panels.items():
         for tool, times in tools.items():
