@@ -230,3 +230,17 @@ def test_the_derived_settings_come_with_reasons():
     problem = BlackBox(lambda x: float(x @ x), dim=4)
     reasons = solve(problem, zofw.Simplex(), 200).reasons
     assert "queries" in reasons["first_exploration"] and "components" in reasons["first_batch"]
+
+
+def test_a_walk_that_stands_at_its_vertex_explores_on():
+    """Concave sums: no curvature stops a step, x is soon the vertex of g, and every iteration still has to ask something."""
+    rng = np.random.default_rng(0)
+    C = rng.standard_normal((150, 64)) + 0.3 * rng.standard_normal(64)
+    f = BlackBox(
+        lambda X, batch: X @ C[batch].T - 0.01 * (X**2).sum(1)[:, None], dim=64, n=150, vectorized=True
+    )
+    result = zofw.minimize(
+        f, zofw.LinfBall(0.1), method="explore-correct", budget=6_000, rng=0, max_iter=2_000
+    )
+    assert result.nit < 2_000
+    assert result.nfev >= 0.98 * 6_000 or result.status is zofw.Status.CONVERGED
