@@ -1,12 +1,14 @@
 """Does CONVERGED mean what it says? Problems whose true Frank-Wolfe gap is known, and what a method claims about them.
 
-    python -m benchmarks.certificates --method explore-correct --out certificates.jsonl     # resumable
-    python -m benchmarks.certificates --out certificates.jsonl --table docs/methods/certificates.inc
+    python -m benchmarks.certificates --out certificates.jsonl                              # resumable
+    python -m benchmarks.certificates --out certificates.jsonl --method auto --every 8
+    python -m benchmarks.certificates --out certificates.jsonl --only-table --table docs/methods/certificates.inc
 
 Every problem is a family and a number. A claim is false where the run says CONVERGED and the true gap at the returned point
 exceeds what the run states: ``gap_tol``, or else the bound of its message. The gap comes from the analytic gradient; where
 the function has kinks it is f(x) − f*, which a Frank-Wolfe gap bounds from above. For methods that state no bound a
-millionth of the gap at the start, at least, is allowed.
+millionth of the gap at the start, at least, is allowed. A row says what was asked for and which method ran: ``auto`` takes
+another one for a single function, and for sums it takes explore-correct, whose row then stands for both.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import json
 import math
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +29,7 @@ import numpy as np
 import zofw
 from zofw.problems import BlackBox, LeastSquares, Logistic
 
+ITSELF = "explore-correct"
 ALLOWED = 1e-6  # of the gap at the start, where a run states no bound
 TOLERANCES = (None, 1e-2, 1e-4, None)  # gap_tol, relative to the gap at the start
 COUNTS = {
@@ -307,7 +311,7 @@ def trial(family: str, number: int, method: str) -> dict[str, Any]:
             **case.options,
         )
     except Exception as error:
-        return {"family": family, "number": number, "status": "ERROR", "false": False, "above": False, "message": str(error)[:200],
+        return {"family": family, "number": number, "asked": method, "method": method, "status": "ERROR", "false": False, "above": False, "message": str(error)[:200],
                 "start": start, "gap_tol": gap_tol, "bound": None, "nfev": case.budget, "budget": case.budget}  # fmt: skip
     seconds = time.perf_counter() - before
     status = str(getattr(result.status, "name", result.status))
@@ -316,7 +320,7 @@ def trial(family: str, number: int, method: str) -> dict[str, Any]:
     allowed = gap_tol if gap_tol is not None else max(ALLOWED * start, 1e-300) if bound is None else bound
     converged = status == "CONVERGED"
     return {
-        "family": family, "number": number, "status": status, "n": case.problem.n, "d": case.problem.dim,
+        "family": family, "number": number, "asked": method, "method": result.method, "status": status, "n": case.problem.n, "d": case.problem.dim,
         "set": type(case.region).__name__, "start": start, "gap_tol": gap_tol, "gap": result.gap, "bound": bound,
         "true": true, "false": bool(converged and true > allowed * (1 + 1e-9) + 1e-300),
         "above": bool(converged and gap_tol is not None and (result.gap is None or result.gap > gap_tol)),
@@ -324,25 +328,42 @@ def trial(family: str, number: int, method: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def rows_of(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
-    """What a file has already."""
+Rows = dict[tuple[str, str, int], dict[str, Any]]
+
+
+def rows_of(path: Path) -> Rows:
+    """What a file has already, by what was asked for, family and number."""
     lines = path.read_text().splitlines() if path.exists() else []
-    return {(row["family"], row["number"]): row for row in map(json.loads, lines)}
+    rows = map(json.loads, lines)
+    return {(row.get("asked", ITSELF), row["family"], row["number"]): row for row in rows}
 
 
-def table(rows: dict[tuple[str, int], dict[str, Any]], before: dict[tuple[str, int], dict[str, Any]]) -> str:
-    """Counts by family: problems, stops as converged, false ones, stalls, spent budgets, and queries against before."""
+def table(rows: Rows, before: Rows) -> str:
+    """Counts by family, of the method by itself and of what ``auto`` takes; and queries against before."""
+    out = [f'`method="{ITSELF}"`, by itself:', "", *counts(rows, ITSELF), ""]
+    if any(asked == "auto" for asked, *_ in rows):
+        out += ['`method="auto"`, with the methods that it takes:', "", *counts(rows, "auto"), ""]
+    return "\n".join(out + against(rows, before)) + "\n"
+
+
+def counts(rows: Rows, asked: str) -> list[str]:
+    """Problems, methods that ran, stops as converged, false ones, stalls, and spent budgets, a line for every family."""
     out = [
         "| family | problems | converged | false | stalled | median bound / first gap | budget spent otherwise |",
         "|---|---|---|---|---|---|---|",
     ]
+    if asked == "auto":
+        out = [
+            line.replace("| problems |", "| ran | problems |").replace("|---|", "|---|---|", 1)
+            for line in out
+        ]
     total = np.zeros(4, dtype=int)
     for family in COUNTS:
-        mine = [r for r in rows.values() if r["family"] == family]
+        mine = [row for key, row in rows.items() if key[:2] == (asked, family)]
         if not mine:
             continue
         stops = [r for r in mine if r["status"] == "CONVERGED"]
-        counts = [
+        numbers = [
             len(mine),
             len(stops),
             sum(r["false"] for r in stops),
@@ -352,38 +373,41 @@ def table(rows: dict[tuple[str, int], dict[str, Any]], before: dict[tuple[str, i
             r["bound"] / r["start"] for r in stops if r["bound"] and r["start"] > 0 and r["gap_tol"] is None
         ]
         spent = [r["nfev"] / r["budget"] for r in mine if r["status"] != "CONVERGED"]
-        total += counts
-        out.append(
-            f"| {family} | " + " | ".join(f"{c:,}" for c in counts)
-            + f" | {np.median(bounds):.0e}" * bool(bounds) + " | –" * (not bounds)
-            + (f" | {min(spent):.0%} |" if spent else " | – |")
-        )  # fmt: skip
-    out.append("| all | " + " | ".join(f"{c:,}" for c in total) + " | | |")
-    if before:
-        kept = within = old = 0
-        ratios = []
-        for key, row in before.items():
-            new = rows.get(key)
-            if row["family"] not in SMOOTH or row["status"] != "CONVERGED" or row["false"] or new is None:
+        total += numbers
+        ran = Counter(r["method"] for r in mine)
+        methods = ", ".join(f"{name} {times}" for name, times in ran.most_common()) if asked == "auto" else ""
+        cells = [family, *([methods] if methods else []), *(f"{c:,}" for c in numbers)]
+        cells += [f"{np.median(bounds):.0e}" if bounds else "–", f"{min(spent):.0%}" if spent else "–"]
+        out.append("| " + " | ".join(cells) + " |")
+    empty = " | " if asked == "auto" else ""
+    return [*out, f"| all | {empty}" + " | ".join(f"{c:,}" for c in total) + " | | |"]
+
+
+def against(rows: Rows, before: Rows) -> list[str]:
+    """Of the smooth convex problems that the earlier version stopped on rightly: how many stop, and with how many queries."""
+    out = []
+    for asked in (ITSELF, "auto"):
+        ratios, old = [], 0
+        for (_, family, number), row in before.items():
+            new = rows.get((asked, family, number))
+            if family not in SMOOTH or row["status"] != "CONVERGED" or row["false"] or new is None:
                 continue
             old += 1
-            stops = new["status"] == "CONVERGED"
-            kept += stops
-            if stops:
-                ratios.append(new["nfev"] / row["nfev"])
-                within += ratios[-1] <= 1.2
-        out.append(
-            f"\nOf {old} smooth convex problems on which the earlier version stopped rightly by itself, {kept} stop by themselves, "
-            f"{within} of them within 1.2 times the queries (median ratio {np.median(ratios) if ratios else math.nan:.2f})."
-        )
-    return "\n".join(out) + "\n"
+            ratios += [new["nfev"] / row["nfev"]] if new["status"] == "CONVERGED" else []
+        if ratios:
+            within = sum(ratio <= 1.2 for ratio in ratios)
+            out.append(
+                f"`{asked}`: of {old} smooth convex problems on which the earlier version stopped rightly by itself, {len(ratios)} stop by "
+                f"themselves, {within} of them within 1.2 times the queries (median ratio {np.median(ratios):.2f})."
+            )
+    return out
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--method", default="explore-correct")
+    parser.add_argument("--method", default=ITSELF)
     parser.add_argument("--out", type=Path, default=Path("certificates.jsonl"))
     parser.add_argument("--every", type=int, default=1, help="take one problem in so many")
     parser.add_argument("--family", action="append", help="only these")
@@ -399,10 +423,15 @@ def main() -> None:
                 for number in (
                     range(0, count, options.every) if not options.family or family in options.family else ()
                 ):
-                    if (family, number) in done:
+                    key = (options.method, family, number)
+                    if key in done:
                         continue
-                    row = trial(family, number, options.method)
-                    done[family, number] = row
+                    same = done.get((ITSELF, family, number))
+                    if options.method == "auto" and same is not None and same.get("n", 1) > 1:
+                        row = same | {"asked": "auto"}
+                    else:
+                        row = trial(family, number, options.method)
+                    done[key] = row
                     file.write(json.dumps(row) + "\n")
                     file.flush()
     text = table(done, rows_of(options.before) if options.before else {})
