@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import zofw
 from zofw.algorithms.explore_correct import OPTIONS
@@ -122,16 +125,45 @@ def quadratic(d, shift=0.0, height=1.0, length=1.0):
     return BlackBox(lambda x: height * (float((((x / length) - centre) ** 2).sum()) + shift), dim=d)
 
 
-@pytest.mark.parametrize(("height", "length"), [(2.0**10, 1.0), (2.0**-20, 2.0**5), (1.0, 2.0**-8)])
-def test_powers_of_two_in_value_and_length_change_no_bit(height, length):
+def scaled_sum(n, d, height, length):
+    draw = np.random.default_rng(5)
+    centres, bends = draw.standard_normal((n, d)), draw.random((n, d)) + 0.1
+    return BlackBox(
+        lambda X, i: height * np.einsum("pid,id->pi", (X[:, None] / length - centres[i]) ** 2, bends[i]),
+        dim=d,
+        n=n,
+        vectorized=True,
+    )
+
+
+SCALED = {
+    "simplex": lambda length, d: zofw.Simplex(length),
+    "l1": lambda length, d: zofw.L1Ball(length),
+    "linf": lambda length, d: zofw.LinfBall(length),
+    "l2": lambda length, d: zofw.L2Ball(length),
+}
+
+
+@given(
+    st.integers(-40, 40),
+    st.integers(-20, 20),
+    st.sampled_from([(1, 7), (40, 5), (200, 20)]),
+    st.sampled_from(sorted(SCALED)),
+)
+@settings(max_examples=12, deadline=None)
+def test_powers_of_two_in_value_and_length_change_no_bit(high, long, shape, region):
+    height, length, (n, d) = 2.0**high, 2.0**long, shape
+
     def run(height, length):
-        return solve(
-            quadratic(7, height=height, length=length), zofw.L1Ball(length), 400, method="explore-correct"
-        )
+        problem = scaled_sum(n, d, height, length)
+        return solve(problem, SCALED[region](length, d), 20 * n + 300, diagnose=0)
 
     plain, scaled = run(1.0, 1.0), run(height, length)
     assert np.array_equal(scaled.x / length, plain.x) and scaled.nfev == plain.nfev
-    assert scaled.status is plain.status and scaled.gap == height * plain.gap
+    assert scaled.status is plain.status
+    assert scaled.gap == (
+        None if plain.gap is None else height * plain.gap
+    )  # of the returned point, where that is known
 
 
 @pytest.mark.parametrize("shift", [-100.0, 0.0, 1.0])
@@ -207,6 +239,66 @@ def test_the_budget_is_spent_unless_the_run_is_certified(budget):
     problem = Logistic(*zofw.data.load("breast-cancer"))
     result = solve(problem, zofw.L1Ball(10.0), budget, method="explore-correct", diagnose=0)
     assert result.status is zofw.Status.CONVERGED or result.nfev >= 0.98 * budget
+
+
+def test_a_start_that_is_the_optimum_with_the_value_zero_is_certified_at_once():
+    start = np.full(5, 0.2)
+    problem = BlackBox(lambda x: float(((x - start) ** 2).sum()), dim=5)
+    result = solve(problem, zofw.Simplex(), 3000, x0=start)
+    assert result.status is zofw.Status.CONVERGED and result.nfev < 40 and np.array_equal(result.x, start)
+
+
+@pytest.mark.parametrize("resolution", [1e-6, 1e-2])
+def test_a_sum_without_noise_ends_by_itself_at_a_coarse_resolution(resolution):
+    Z = RNG.standard_normal((40, 6))
+    problem = zofw.problems.LeastSquares(Z, Z @ np.full(6, 1 / 6) + 0.1 * RNG.standard_normal(40))
+    result = solve(problem, zofw.Simplex(), 40_000, resolution=resolution)
+    assert result.status is zofw.Status.CONVERGED and result.nfev < 20_000
+
+
+def states(problem, region, budget, **options):
+    seen = []
+    solve(
+        problem, region, budget, observers=[lambda s: seen.append((s.nfev, s.state))], diagnose=0, **options
+    )
+    return seen
+
+
+def test_a_sweep_says_how_wrong_it_is():
+    Z, y = RNG.standard_normal((60, 10)), np.where(RNG.random(60) < 0.5, -1.0, 1.0)
+    problem, checked = Logistic(Z, y), 0
+    for _, state in states(problem, zofw.L1Ball(3.0), 60_000):
+        if state.swept is not None and state.certificate is None:
+            said = np.sqrt(problem.dim * state.belief.variance)
+            error = np.linalg.norm(state.belief.g - problem.gradient(state.x))
+            assert said / 10 < error < 10 * said
+            checked += 1
+    assert checked
+
+
+def test_a_certificate_goes_on_from_a_sweep_at_the_same_point():
+    start, found = np.full(6, 1 / 6), set()
+    optimum = BlackBox(lambda x: float(((x - start) ** 2).sum()), dim=6)
+    Z, y = RNG.standard_normal((40, 10)), np.where(RNG.random(40) < 0.5, -1.0, 1.0)
+    for problem in (optimum, Logistic(Z, y)):
+        n, d = problem.n, problem.dim
+        for (before, old), (after, new) in pairwise(states(problem, zofw.Simplex(), 60_000)):
+            if new.certificate is not None and old.certificate is None:
+                swept = old.swept is not None
+                assert after - before == n * (d + 10 if swept else 2 * d + 11)
+                found.add(swept)
+    assert found == {False, True}
+
+
+def test_a_walk_of_tiny_steps_stays_in_the_set():
+    Z = RNG.standard_normal((300, 60))
+    problem, region = Logistic(Z, np.where(Z[:, :9].sum(axis=1) > 0, 1.0, -1.0)), zofw.L2Ball(3.0)
+    seen = states(problem, region, 60_000)
+    assert "walk" in seen[-1][1].tallies
+    assert all(region.contains(state.x, 1e-9) for _, state in seen)
+    for _, state in seen:
+        mixture = sum(w * a.dense() for a, w in zip(state.model.atoms, state.model.weights, strict=True))
+        np.testing.assert_allclose(mixture, state.x, atol=1e-9)
 
 
 def test_the_page_has_the_options_of_the_code():
