@@ -311,7 +311,7 @@ def trial(family: str, number: int, method: str) -> dict[str, Any]:
             **case.options,
         )
     except Exception as error:
-        return {"family": family, "number": number, "asked": method, "method": method, "status": "ERROR", "false": False, "above": False, "message": str(error)[:200],
+        return {"family": family, "number": number, "asked": method, "method": "an error", "status": "ERROR", "false": False, "above": False, "message": str(error)[:200],
                 "start": start, "gap_tol": gap_tol, "bound": None, "nfev": case.budget, "budget": case.budget}  # fmt: skip
     seconds = time.perf_counter() - before
     status = str(getattr(result.status, "name", result.status))
