@@ -105,8 +105,8 @@ figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 start = flights[0][0]
 for row, (begun, ended, failed) in enumerate(flights[:120]):
     ax.plot([1e3 * (begun - start), 1e3 * (ended - start)], [row, row], color="C3" if failed else "C0")
-ax.plot([], [], "C0", label="answered")
-ax.plot([], [], "C3", label="turned away")
+ax.plot([0], [0], "C0", label="answered")
+ax.plot([0], [0], "C3", label="turned away")
 ax.set_xlabel("milliseconds")
 ax.set_ylabel("requests in the order of their answers")
 ax.legend(frameon=False)

@@ -106,7 +106,7 @@ def test_maximising_and_other_parameters():
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match="each once"):
+    with pytest.raises(ValueError, match="none twice"):
         ZOSampler("simplex", ["a", "a"], budget=10)
     with pytest.raises(ValueError, match="dimension 2, but dimension 3"):
         ZOSampler(zofw.Box([0, 0], [1, 1]), NAMES, budget=10)

@@ -130,7 +130,7 @@ def explore(
     done, residual = len(squares), float(np.mean(squares))
     spread = max(spread, 1e-12 * residual)
     miss = max(residual - spread * done / cells, 0.0)
-    error = float(np.std(squares) + np.std(variances or [0.0]) * done / cells) / math.sqrt(done)
+    error = (deviation(squares) + deviation(variances or [0.0]) * done / cells) / math.sqrt(done)
     surprise = (miss - 2 * error) * done / max(predicted, TINY)
     if moves and surprise > 1 and done >= CHUNKS:
         walker = Belief(walker.g, surprise * walker.variance)
@@ -145,6 +145,12 @@ def explore(
         walker=walker if moves else None,
         sketches=replace(seen, spread=spread, miss=miss, unit_cost=noise * spent, batch=size, since=since),
     )
+
+
+def deviation(numbers: list[float]) -> float:
+    """The standard deviation of numbers whose squares may overflow: by a power of two, which changes no other bit."""
+    scale = 2.0 ** math.frexp(max(numbers))[1]
+    return scale * float(np.std(np.divide(numbers, scale)))
 
 
 def coordinate_slopes(task: Task, x: Array, h: float, side: float) -> Generator[Query, Answer, Array]:
