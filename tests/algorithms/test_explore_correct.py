@@ -256,6 +256,15 @@ def test_a_sum_without_noise_ends_by_itself_at_a_coarse_resolution(resolution):
     assert result.status is zofw.Status.CONVERGED and result.nfev < 20_000
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_plateau_of_values_in_steps_is_not_certified(seed):
+    slope = np.random.default_rng(seed).standard_normal(6)
+    problem = BlackBox(lambda x: float(np.floor((slope @ x) / 0.3) * 0.3), dim=6)
+    result = zofw.minimize(problem, zofw.L1Ball(2.0), method="explore-correct", budget=600, rng=seed)
+    gap = float(slope @ result.x) + 2.0 * np.abs(slope).max()
+    assert result.status is not zofw.Status.CONVERGED or gap <= result.trace["bound"][-1]
+
+
 def states(problem, region, budget, **options):
     seen = []
     solve(
@@ -291,7 +300,7 @@ def test_a_certificate_goes_on_from_a_sweep_at_the_same_point():
 
 
 def test_a_walk_of_tiny_steps_stays_in_the_set():
-    Z = RNG.standard_normal((300, 60))
+    Z = RNG.standard_normal((300, 80))
     problem, region = Logistic(Z, np.where(Z[:, :9].sum(axis=1) > 0, 1.0, -1.0)), zofw.L2Ball(3.0)
     seen = states(problem, region, 60_000)
     assert "walk" in seen[-1][1].tallies

@@ -18,6 +18,7 @@ from zofw.core import OutOfBudget, Task
 DRAWS = 16  # of the belief, at most
 QUERIES_PER_DRAW = 4
 LEAST_EXPLORATION = 50.0  # queries
+MANY = 64  # dimensions, below which directions can be tried one by one
 DEAR = 4000  # queries of a sweep, from which on something is gained by walking before one
 
 
@@ -35,7 +36,7 @@ OPTIONS = (
     Option("certify", "n(2d + 11), or n(d + 10) after a sweep", "the end of the run", "no decrease is in sight, or the gap is believed to be below the tolerance"),
     Option("correct", "|S|(k + 2), and as much for curvatures that are wanting", "what its candidates promise, and what a larger batch saves of its noise", "explored for twice its price since the last"),
     Option("sweep", "n(d + 1)", "all that knowing ∇f would bring", "never"),
-    Option("walk", "half of what g has cost, and 3|S|", "as exploring", "in place of exploring, where draws do not agree on a vertex, until a sweep's price (of 4,000 at least) was paid"),
+    Option("walk", "half of what g has cost, and 3|S|", "as exploring", "in place of exploring, from 64 dimensions on, where draws do not agree on a vertex, until a sweep's price (of 4,000 at least) was paid"),
     Option("explore", "half of what g has cost", "a third of what knowing ∇f would bring", "never"),
 )  # fmt: skip
 
@@ -139,7 +140,7 @@ def choose(task: Task, state: State, first: float) -> Choice:
     learning = min(exploring, whole) if sweeping else exploring
     explored = correcting.candidates and 2 * correcting.price <= since
     last = left < learning + price(task, state, len(correcting.candidates), state.model.batch)
-    walking = proposal.scattered and max(task.paid, DEAR) < whole
+    walking = proposal.scattered and task.dim >= MANY and max(task.paid, DEAR) < whole
     if correcting.batch and not quiet and not walking and (explored or last):
         return correcting
     options = [Choice("explore", exploring, 0.0 if state.exact else knowing / 3)]

@@ -32,7 +32,9 @@ class Values:
 
     def radius(self, task: Task, order: float) -> float:
         """(ε/range)^{1/order} of the set, if points so near can be told apart; a pair of directions has to fit inside."""
-        relative = min(self.noise / self.range, 1.0) if self.range > 0 else 1.0
+        relative = (
+            min(self.noise / self.range, 1.0) if self.noise > 0 < self.range else 1.0
+        )  # else all was one value
         least = task.resolution * math.sqrt(task.dim) / self.size
         fraction: float = max(4.0**self.coarser * relative ** (1 / order), least)
         return min(fraction, LONGEST, task.reach / (2 * self.size))
