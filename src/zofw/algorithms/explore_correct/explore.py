@@ -54,10 +54,11 @@ def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
     again = abs(float((yield Query(state.x, batch, purpose=Purpose.NOISE)).values[0, 0]) - value)
     spread, rounding = float(np.ptp(rises)), ROUNDING * float(np.abs(answer.values).max())
     third = abs(float(np.diff(rises[:4], 3)[0])) / math.sqrt(20)
-    steps_of_f = (
-        np.diff(np.unique(rises[:4])) if spacing > SPACINGS[0] else []
-    )  # values that were equal nearer by
-    noise = max(third, again, rounding, min(steps_of_f, default=0.0)) * math.sqrt(len(batch))
+    apart = np.diff(np.unique(rises[:4]))
+    quantum = (
+        float(apart.min()) if len(apart) and spacing > SPACINGS[0] else 0.0
+    )  # nearer by, values were equal
+    noise = max(third, again, rounding, quantum) * math.sqrt(len(batch))
     values = Values(noise, spread, size, random=again > max(RANDOM * spread, rounding))
     model = replace(state.model, batch=max(state.model.batch, LEAST)) if values.random else state.model
     return replace(state, values=values, value=value, model=model)
