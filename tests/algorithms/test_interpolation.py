@@ -216,6 +216,25 @@ def test_steps_of_the_values_are_not_taken_for_a_flat_function(quantum):
     assert result.status is not zofw.Status.CONVERGED or gap <= result.trace.infos[-1]["bound"]
 
 
+def test_a_floor_of_equal_values_is_not_certified():
+    """Rounded down, values are 0 around the minimum, and the few others differ by no common number that shows."""
+    floor = lambda x: float(np.floor(np.sum((x - 0.31) ** 2) / 3e-5) * 3e-5)  # noqa: E731
+    region = zofw.LinfBall(1.0)
+    result, _ = run(floor, region, 300, dim=2)
+    slope = 2 * (result.x - 0.31)
+    gap = float(slope @ (result.x - region.lmo(slope)))
+    assert result.status is not zofw.Status.CONVERGED or gap <= result.trace.infos[-1]["bound"]
+
+
+def test_a_set_of_matrices_whose_atoms_round_away():
+    rng = np.random.default_rng(3)
+    c = rng.standard_normal((4, 4))
+    c = ((c + c.T) / 2).ravel()
+    result, _ = run(lambda x: float(0.5 * np.sum((x - c) ** 2)), zofw.Spectraplex(4), 1_000, dim=16)
+    slope = result.x - c
+    assert float(slope @ (result.x - zofw.Spectraplex(4).lmo(slope))) <= 1e-5
+
+
 @pytest.mark.parametrize("name", SETS)
 def test_a_gap_that_is_asked_for_ends_the_run_early(name):
     target = np.linspace(-0.3, 0.6, D)

@@ -40,7 +40,7 @@ def price(task: Task, frame: Frame) -> int:
 
 
 def certify(
-    task: Task, frame: Frame, state: State, rng: np.random.Generator
+    task: Task, frame: Frame, state: State, rng: np.random.Generator, steps: float = 0.0
 ) -> Generator[Query, Answer, tuple[State, Bound]]:
     r"""Central slopes g along the axes of the hull at z; near the boundary 2g₁ − g₂, those at z + τ(c − z) and z + 2τ(c − z).
 
@@ -48,12 +48,13 @@ def certify(
     the size of the set: noise, ε√r/h at three deviations; the third order, from the change of central slopes along two random
     directions u between h and 2h; what 2g₁ − g₂ leaves, from u·(g₁ − 2g₂ + g₃); and kinks, from second differences
     S(h) = f(z + hu) + f(z − hu) − 2f(z) = κh + Hh², hence κ = (4S(h) − S(2h))/2h. A kink between z and the others is no harm
-    where f is convex: g is then a limit of gradients, hence a subgradient.
+    where f is convex: g is then a limit of gradients, hence a subgradient. Values that are all equal along the random directions
+    say nothing below the least difference of any two that were seen, ``steps``: h is then too short, and is chosen again.
     """
     if task.remaining < price(task, frame):
         raise OutOfBudget
     r, z, size, seen = frame.rank, state.z, state.size, state.values[state.values < WORST]
-    noise, spread, began = noise_of(seen), float(np.ptp(seen)), state
+    noise, spread, began = max(noise_of(seen), steps), float(np.ptp(seen)), state
     h = size * min((noise / spread) ** (1 / 3) if spread > 0 else 1.0, 1e-2)
     u = rng.standard_normal((PROBES, r))
     u /= np.linalg.norm(u, axis=1)[:, None]
@@ -74,10 +75,13 @@ def certify(
         g, times = 2 * g - second, np.sqrt(5.0)
     if state.values[len(began.values) :].max() >= WORST:
         return state, Bound(np.inf, 0.0, 0.0, 0.0, noise)
-    if (
-        noise_of(state.values[state.values < WORST]) > noise
-    ):  # equal values around z show steps for which h is too short
-        return (yield from certify(task, frame, replace(state, best=began.best, lowest=began.lowest), rng))
+    seen = state.values[state.values < WORST]
+    if (forward[r:] == base).all() and (back[r:] == base).all():
+        steps = max(steps, float(np.diff(np.unique(seen)).min(initial=np.inf))) if np.ptp(seen) > 0 else steps
+    if max(noise_of(seen), steps) > noise:
+        return (
+            yield from certify(task, frame, replace(state, best=began.best, lowest=began.lowest), rng, steps)
+        )
     slopes, bends = (forward - back) / (2 * h), forward + back - 2 * base
     one, two = slice(r, r + PROBES), slice(r + PROBES, None)
     third = float(np.abs(slopes[two] / 2 - slopes[one]).max()) / 3

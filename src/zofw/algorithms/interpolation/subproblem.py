@@ -124,10 +124,15 @@ class Minimiser:
         root = np.sqrt(m)
         h = c / root
         size = float(np.linalg.norm(h))
+        if size == 0:
+            return np.zeros_like(x)
         S = np.vstack([np.zeros_like(x), self.atoms - x]) @ V  # the first row is x itself
         P = np.column_stack([(S * root + h) / size, np.ones(len(S))])
+        s = np.zeros_like(c)
         for _ in range(4 * len(c) + 40):
             u, self.held = complementary(P, np.ones(len(S)), ROUNDING, self.held)
+            if not u.sum() > 0:  # nothing that rounding leaves of the hull is nearer to 0 than s
+                break
             s = (u / u.sum()) @ S
             slope = c + m * s
             decrease = -float(c @ s + 0.5 * s @ (m * s))
