@@ -216,23 +216,26 @@ def test_steps_of_the_values_are_not_taken_for_a_flat_function(quantum):
     assert result.status is not zofw.Status.CONVERGED or gap <= result.trace.infos[-1]["bound"]
 
 
-def test_a_floor_of_equal_values_is_not_certified():
+@pytest.mark.parametrize("quantum", [3e-5, 1e-4])
+@pytest.mark.parametrize("target", [0.05, 0.1])
+def test_a_floor_of_equal_values_is_not_certified(target, quantum):
     """Rounded down, values are 0 around the minimum, and the few others differ by no common number that shows."""
-    floor = lambda x: float(np.floor(np.sum((x - 0.31) ** 2) / 3e-5) * 3e-5)  # noqa: E731
-    region = zofw.LinfBall(1.0)
+    weights, region = np.array([1.0, 3.0]), zofw.LinfBall(1.0)
+    floor = lambda x: float(np.floor(np.sum(weights * (x - target) ** 2) / quantum) * quantum)  # noqa: E731
     result, _ = run(floor, region, 300, dim=2)
-    slope = 2 * (result.x - 0.31)
+    slope = 2 * weights * (result.x - target)
     gap = float(slope @ (result.x - region.lmo(slope)))
     assert result.status is not zofw.Status.CONVERGED or gap <= result.trace.infos[-1]["bound"]
 
 
-def test_a_set_of_matrices_whose_atoms_round_away():
-    rng = np.random.default_rng(3)
-    c = rng.standard_normal((4, 4))
+@pytest.mark.parametrize(("size", "seed"), [(3, 7), (4, 2)])
+def test_a_hull_of_atoms_that_rounding_empties_ends_its_subproblem(size, seed):
+    c = np.random.default_rng(seed).standard_normal((size, size))
     c = ((c + c.T) / 2).ravel()
-    result, _ = run(lambda x: float(0.5 * np.sum((x - c) ** 2)), zofw.Spectraplex(4), 1_000, dim=16)
+    region = zofw.Spectraplex(size)
+    result, _ = run(lambda x: float(0.5 * np.sum((x - c) ** 2)), region, 400, dim=size * size)
     slope = result.x - c
-    assert float(slope @ (result.x - zofw.Spectraplex(4).lmo(slope))) <= 1e-5
+    assert float(slope @ (result.x - region.lmo(slope))) <= 1e-5
 
 
 @pytest.mark.parametrize("name", SETS)
