@@ -98,6 +98,35 @@ def test_one_method_is_run_again_and_put_beside_what_is_published(tmp_path):
         conduct(experiment, again, code=mine, workers=0, labels=["spas"])
 
 
+def test_a_case_and_a_method_are_added_to_what_is_published(tmp_path):
+    experiment, mine = replace(read(toy(tmp_path)), tuning=Tuning()), code(tmp_path)
+    out, more = tmp_path / "out", tmp_path / "more"
+    conduct(replace(experiment, methods=experiment.methods[:2]), out, code=mine, workers=0)
+    published = summarise(StoredExperiment.read(out), out)
+    old = replace(
+        published.environment,
+        code=dict.fromkeys(published.environment.code, "old"),
+        commits={},
+        commit="before",
+    )
+    published = replace(published, environment=old)
+    (case,) = experiment.cases
+    wider = replace(experiment, cases=(case, replace(case, name="again")), fewer={"spsa": 1})
+    conduct(wider, more, code=mine, workers=0, only=["again"])
+    merged = summarise(StoredExperiment.read(more), more, published)
+    assert [(c.name, len(c.curves)) for c in merged.cases] == [("quadratic", 2), ("again", 3)]
+    assert merged.cases[0] == published.cases[0] and merged.fingerprint == wider.fingerprint
+    assert merged.environment.code == {
+        "zo-sfw": " ".join(sorted(("old", code_of("zo-sfw")))),
+        "zo-fw": " ".join(sorted(("old", code_of("zo-fw")))),
+        "spsa": code_of("spsa"),
+    }, "rows of both codes stand on the page"
+    other = replace(wider, diagnose=wider.diagnose + 1)
+    conduct(other, tmp_path / "other", code=mine, workers=0, only=["again"])
+    with pytest.raises(StoreError, match="of another specification"):
+        summarise(StoredExperiment.read(tmp_path / "other"), tmp_path / "other", published)
+
+
 def test_a_value_below_the_published_reference_changes_every_gap(tmp_path):
     experiment = replace(read(toy(tmp_path)), tuning=Tuning(), measure="gap")
     out = tmp_path / "out"

@@ -240,7 +240,7 @@ def reproduce(
 
     [dim]Example:[/dim]  zofw reproduce all --profile full --publish docs/reproduction
 
-    With --method and --publish the rows of the other methods stay as they are published.
+    With --method or --only and --publish the rows of other methods and cases stay as they are published.
     """
     for name in [part for given in names for part in (EXPERIMENTS if given == "all" else (given,))]:
         experiment = read(find_experiment(name), profile)
@@ -248,7 +248,7 @@ def reproduce(
         target = None
         if publish_to is not None:
             target = publish_to / (name if profile == "full" else f"{name}-{profile}")
-        there = method and target is not None and (target / "summary.json").is_file()
+        there = (method or only) and target is not None and (target / "summary.json").is_file()
         beside = read_summary(target) if target is not None and there else None
         _carry_out(
             experiment, folder, workers, quiet, as_json,

@@ -7,7 +7,7 @@ last iterate does not move; claims and crossings are decided on it. The x axis c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 from pathlib import Path
@@ -163,7 +163,7 @@ def described(stored: StoredExperiment) -> Summary:
 
 
 def summarise(stored: StoredExperiment, out: Path, beside: Summary | None = None) -> Summary:
-    """The curves of an experiment's finished runs and, of methods that have none here, those that ``beside`` has.
+    """The curves of an experiment's finished runs and, of cases and methods that have none here, those that ``beside`` has.
 
     Raises
     ------
@@ -182,18 +182,38 @@ def summarise(stored: StoredExperiment, out: Path, beside: Summary | None = None
     folders = [Folder(path.parent) for path in sorted(out.glob("*/*/*/result.json"))]
     made_by = _made_by(stored.environment, [folder.environment for folder in folders])
     if beside is not None:
-        made_by = _joined(beside.environment, made_by)
+        new = {(folder.path.parents[1].name, folder.path.parent.name) for folder in folders}
+        kept = {c.method for case in beside.cases for c in case.curves if (case.name, c.label) not in new}
+        made_by = _joined(beside.environment, made_by, kept)
     return replace(described(stored), cases=found, claims=claims, environment=made_by)
 
 
 def _comparable(beside: Summary, stored: StoredExperiment) -> dict[str, CaseSummary]:
-    """The cases of a summary by name, where new runs can stand beside its own."""
-    if beside.fingerprint != stored.fingerprint:
+    """The cases of a summary by name, where new runs can stand beside its own: of the same specification, or of a part of it."""
+    if beside.fingerprint not in (stored.fingerprint, _part(stored.spec, beside).fingerprint):
         raise StoreError(
             f"What is published of {beside.name} is of another specification ({beside.fingerprint}, now {stored.fingerprint}), "
-            "so one method's runs cannot be put beside it. Run all its methods."
+            "so these runs cannot be put beside it. Run all its cases and methods."
         )
     return {case.name: case for case in beside.cases}
+
+
+def _part(experiment: Experiment, published: Summary) -> Experiment:
+    """The experiment with those of its cases and methods alone that are published."""
+    names = {case.name for case in published.cases}
+    labels = {curve.label for case in published.cases for curve in case.curves}
+    tuning = experiment.tuning
+    return replace(
+        experiment,
+        cases=tuple(case for case in experiment.cases if case.name in names),
+        methods=tuple(method for method in experiment.methods if method.label in labels),
+        fewer={label: count for label, count in experiment.fewer.items() if label in labels},
+        tuning=replace(
+            tuning,
+            shares={label: share for label, share in tuning.shares.items() if label in labels},
+            grids={label: grid for label, grid in tuning.grids.items() if label in labels},
+        ),
+    )
 
 
 def _made_by(environment: Environment, paths: Sequence[Path]) -> Environment:
@@ -212,11 +232,18 @@ def _made_by(environment: Environment, paths: Sequence[Path]) -> Environment:
     )
 
 
-def _joined(before: Environment, now: Environment) -> Environment:
-    """The present environment, with the code and the commits of methods that were run before."""
-    earlier = dict.fromkeys(before.code, before.commit or "not known")
-    commits = {**earlier, **before.commits, **now.commits}
-    return replace(now, code={**before.code, **now.code}, commits=commits, repeated=before.repeated)
+def _joined(before: Environment, now: Environment, kept: Collection[str]) -> Environment:
+    """The present environment with what made the ``kept`` rows: of a method with new rows too, both codes and commits."""
+    earlier = {**dict.fromkeys(before.code, before.commit or "not known"), **before.commits}
+
+    def both(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
+        twice = {
+            n: " ".join(sorted({*old[n].split(), *new[n].split()})) for n in old.keys() & new.keys() & {*kept}
+        }
+        return {**old, **new, **twice}
+
+    commits, code = both(earlier, now.commits), both(before.code, now.code)
+    return replace(now, code=code, commits=commits, repeated=before.repeated)
 
 
 def _case(
