@@ -373,13 +373,14 @@ def test_queries_to_an_error_are_those_of_the_first_run_that_reaches_it(tmp_path
     experiment = read(find_experiment("table1-total"), "smoke")
     method = experiment.methods[0]
     found = queries_to(method, 4, 2, (0.4, 0.2, 0.0), 100, 1)
-    tried = [attempt(method, family(4, 2), T, 1) for T in (16, 23, 33, 47, 67, 95)]
+    tried = [attempt(method, family(4, 2), T, 1) for T in (2, 3, 5, 8, 12, 17, 25, 36, 51, 73)]
     for epsilon, queries in zip((0.4, 0.2, 0.0), found, strict=True):
         assert queries == next((q for q, error in tried if error <= epsilon), np.inf)
     assert conduct(experiment, tmp_path / "total") == []
     rows = read_json(tmp_path / "total" / "rows.json")
     assert [row["method"] for row in rows] == ["ZSFW-DVR, Theorem 1", "ZSCG, convex"]
     assert rows[0]["stated, 1/ε"] == "1" and "not reached" not in rows[0].values()
+    assert [row["ε"] for row in rows] == ["0.4, 0.2", "0.2, 0.1, 0.05"], "of all methods, and of its own"
     kept = sorted((tmp_path / "total" / "cells").rglob("*.json"))
     assert len(kept) == 2 * 3
     assert conduct(experiment, tmp_path / "total") == []

@@ -30,7 +30,7 @@ from zofw.sets import L1Ball
 
 __all__ = ["complexity_rows", "queries_to"]
 
-LEAST, RATIO = 16, math.sqrt(2.0)  # of the grid of T
+LEAST, RATIO = 2, math.sqrt(2.0)  # of the grid of T
 LOOKS = 50  # at the Frank-Wolfe gap in a run
 
 
@@ -91,12 +91,13 @@ def complexity_rows(
 
 
 def _row(method: Method, plan: Costs, seeds: Sequence[int], out: Path) -> dict[str, str]:
-    last = len(plan.epsilon) - 1
+    epsilons = plan.epsilons.get(method.label) or plan.epsilon
+    last = len(epsilons) - 1
 
     def measured(n: int, d: int, seed: int) -> list[float]:
         path = out / "cells" / method.label / f"n-{n}-d-{d}-seed-{seed}.json"
         if not path.is_file():
-            write_json(path, queries_to(method, n, d, plan.epsilon, plan.iterations, seed))
+            write_json(path, queries_to(method, n, d, epsilons, plan.iterations, seed))
         return [math.inf if value is None else value for value in read_json(path)]
 
     base = [measured(plan.base_n, plan.base_d, seed) for seed in seeds]
@@ -104,9 +105,10 @@ def _row(method: Method, plan: Costs, seeds: Sequence[int], out: Path) -> dict[s
     by_d = [[measured(plan.base_n, d, seed)[last] for d in plan.d] for seed in seeds]
     row = {
         "method": method.label,
-        f"queries to {plan.epsilon[last]:g}": _shown([costs[last] for costs in base], "{:,.0f}"),
+        "ε": ", ".join(f"{epsilon:g}" for epsilon in epsilons),
+        "queries to the last ε": _shown([costs[last] for costs in base], "{:,.0f}"),
     }
-    axes = (("1/ε", [1 / e for e in plan.epsilon], base), ("n", plan.n, by_n), ("d", plan.d, by_d))
+    axes = (("1/ε", [1 / e for e in epsilons], base), ("n", plan.n, by_n), ("d", plan.d, by_d))
     for k, (axis, sizes, costs) in enumerate(axes):
         stated = method.stated.total
         row[f"power of {axis}"] = _shown([slope(sizes, line) for line in costs], "{:.2f}")

@@ -155,7 +155,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Costs:
-    """Sizes at which queries are counted, for kind = "costs" and "complexity"."""
+    """Sizes at which queries are counted, for kind = "costs" and "complexity"; ``epsilons`` of a method replace ``epsilon``."""
 
     n: tuple[int, ...]
     d: tuple[int, ...]
@@ -164,6 +164,7 @@ class Costs:
     iterations: int = 0
     T: int = 0
     epsilon: tuple[float, ...] = ()
+    epsilons: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -198,8 +199,8 @@ class Experiment:
         assert isinstance(content, dict)
         tune = content["tune"]
         assert isinstance(tune, dict)
-        for table, key in ((content, "fewer"), (tune, "grids")):
-            if not table[key]:
+        for table, key in ((content, "fewer"), (tune, "grids"), (content["costs"], "epsilons")):
+            if isinstance(table, dict) and not table[key]:
                 del table[key]  # younger than some published fingerprints
         return fingerprint(content)
 
