@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import diags
 from sklearn.datasets import load_breast_cancer, load_digits
 
+from zofw.data import load
 from zofw.problems import LeastSquares, Logistic, MatrixCompletion
 
 
@@ -31,3 +33,10 @@ def tumours() -> Logistic:
     """Breast tumours by thirty standardised measurements."""
     table = load_breast_cancer()
     return Logistic((table.data - table.data.mean(0)) / table.data.std(0), np.where(table.target, 1.0, -1.0))
+
+
+def unit_rows(data: str) -> Logistic:
+    """The logistic loss of a data set whose rows are scaled to length one; empty rows stay."""
+    Z, y = load(data)
+    lengths = np.sqrt(np.asarray(Z.multiply(Z).sum(axis=1)).ravel())
+    return Logistic(diags(1.0 / np.where(lengths > 0, lengths, 1.0)) @ Z, y)
