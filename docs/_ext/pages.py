@@ -1,4 +1,4 @@
-"""What pages need beyond Markdown: numbers that do not break, results as a notebook shows them, and verdicts of experiments."""
+"""What pages need beyond Markdown: numbers that do not break, results as a notebook shows them, tables of what is published."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
-from zofw.lab.summary import read_summary
+from zofw.lab.curves import Crossing
+from zofw.lab.summary import Curve, read_summary
 
 NUMBER = re.compile(r"[-−+]?\d[\d.,]*e[-+]\d+|\d[\d.,]* – \d[\d.,e+-]*")
 PROSE = nodes.paragraph | nodes.strong | nodes.emphasis | nodes.term
@@ -71,6 +72,63 @@ class VerdictTable(SphinxDirective):
         return [box]
 
 
+def power(value: float) -> str:
+    """3.6·10⁹."""
+    digits, exponent = f"{value:.1e}".split("e")
+    return f"{digits}·10" + str(int(exponent)).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def overtaken(mine: Curve, rival: Curve, found: Crossing) -> str:
+    """From how many queries on a method is ahead of a rival, and how the two end."""
+    ratio = rival.end.window.median / mine.end.window.median
+    end = f"{ratio:.2g} times below" if ratio > 1 else f"{1 / ratio:.2g} times above"
+    seeds = f"{found.seeds} of {found.of} seeds"
+    if found.median is None:
+        return f"not within the budget ({seeds}); ends {end}"
+    upper = power(found.high) if found.high is not None else "beyond the budget"
+    at = power(found.median) if found.median else "the start"
+    return f"**{at}**" + f" (upper quartile {upper})" * (found.high != found.median) + f"; ends {end}"
+
+
+class OvertakingTable(SphinxDirective):
+    """From how many queries on a method is ahead of its rivals, for cases of published pages: lines "page case: words"."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        folder, (method,) = Path(self.env.srcdir) / "reproduction", self.arguments
+        asked = [line.partition(": ") for line in self.content]
+        rivals: list[str] = []
+        rows: list[tuple[str, dict[str, str]]] = []
+        for where, _, words in asked:
+            page, name = where.split()
+            self.env.note_dependency(str(folder / page / "summary.json"))
+            (case,) = (case for case in read_summary(folder / page).cases if case.name == name)
+            curves = {curve.label: curve for curve in case.curves if curve.group == "paper"}
+            cells = {
+                c.rival: overtaken(curves[method], curves[c.rival], c)
+                for c in case.crossings
+                if c.method == method and c.rival in curves
+            }
+            rivals += [rival for rival in cells if rival not in rivals]
+            first, end = (
+                f"[{words}](/reproduction/{page}.md), {power(case.budget)}",
+                curves[method].end.window.median,
+            )
+            rows.append((f"{first} | {end:.1e} ({curves[method].runs})", cells))
+        head = [f"problem, budget | {method} (runs)", *(f"N against {rival}" for rival in rivals)]
+        lines = [f"| {' | '.join(head)} |", "|---" * (len(head) + 1) + "|"]
+        lines += [
+            f"| {first} | {' | '.join(cells.get(rival, 'not run') for rival in rivals)} |"
+            for first, cells in rows
+        ]
+        box = nodes.container(classes=["wide"])
+        self.state.nested_parse(StringList(lines, self.env.docname), self.content_offset, box)
+        return [box]
+
+
 class Shown(SphinxDirective):
     """Python code, and below it what a notebook shows of its last expression."""
 
@@ -89,6 +147,7 @@ class Shown(SphinxDirective):
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("shown", Shown)
+    app.add_directive("overtaking-table", OvertakingTable)
     app.add_directive("verdict-table", VerdictTable)
     app.add_post_transform(WholeNumbers)
     return {"version": "1", "parallel_read_safe": True}
