@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
-from zofw.lab.curves import Crossing
-from zofw.lab.summary import Curve, read_summary
+from zofw.lab.curves import Crossing, crossing
+from zofw.lab.summary import CaseSummary, Curve, Summary, read_summary
 
 NUMBER = re.compile(r"[-−+]?\d[\d.,]*e[-+]\d+|\d[\d.,]* – \d[\d.,e+-]*")
 PROSE = nodes.paragraph | nodes.strong | nodes.emphasis | nodes.term
@@ -40,36 +42,106 @@ class WholeNumbers(SphinxPostTransform):
             text.parent.replace(text, parts)
 
 
-class VerdictTable(SphinxDirective):
-    """Every statement of the published experiments by whom it is, with its verdict and the page that has the figures."""
+class PublishedTable(SphinxDirective):
+    """A table from the summaries of published experiments."""
 
     required_arguments = 1
     final_argument_whitespace = True
+    has_content = True
+    classes = ("wide",)
+
+    def summary(self, page: str) -> Summary:
+        path = Path(self.env.srcdir) / "reproduction" / page
+        self.env.note_dependency(str(path / "summary.json"))
+        return read_summary(path)
+
+    def cases(self) -> Iterator[tuple[str, CaseSummary, str]]:
+        """Lines "page case: words": the page, the case, the words."""
+        for line in self.content:
+            where, _, words = line.partition(": ")
+            page, name = where.split()
+            (case,) = (case for case in self.summary(page).cases if case.name == name)
+            yield page, case, words
+
+    def table(self, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[nodes.Node]:
+        lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+        box = nodes.container(classes=list(self.classes))
+        self.state.nested_parse(StringList(lines, self.env.docname), self.content_offset, box)
+        return [box]
+
+
+class VerdictTable(PublishedTable):
+    """Every statement of the published experiments by whom it is, with its verdict and the page that has the figures."""
+
+    has_content = False
+    classes = ("wide", "verdicts")
 
     def run(self) -> list[nodes.Node]:
-        folder = Path(self.env.srcdir) / "reproduction"
-        lines = ["| statement | measured | experiment |", "|---|---|---|"]
-        paths = sorted(folder.glob("*/summary.json"))
-        for path in paths:
-            self.env.note_dependency(str(path))
+        pages = sorted(
+            path.parent.name for path in (Path(self.env.srcdir) / "reproduction").glob("*/summary.json")
+        )
         found = [
-            (path.parent.name, claim)
-            for path in paths
-            for claim in read_summary(path.parent).claims
+            (page, claim)
+            for page in pages
+            for claim in self.summary(page).claims
             if claim.by == self.arguments[0]
         ]
         measured = {claim.says for _, claim in found if claim.verdict != "not measured"}
-        lines += [
-            f"| {claim.says} | {MARKS.get(claim.verdict, claim.verdict)} | [{page}](/reproduction/{page}.md) |"
-            for page, claim in found
-            if claim.verdict != "not measured" or claim.says not in measured  # on another page
-        ]
-        return self.parse_content_to_nodes_of(lines)
+        return self.table(
+            ["statement", "measured", "experiment"],
+            [
+                [claim.says, MARKS.get(claim.verdict, claim.verdict), f"[{page}](/reproduction/{page}.md)"]
+                for page, claim in found
+                if claim.verdict != "not measured" or claim.says not in measured  # on another page
+            ],
+        )
 
-    def parse_content_to_nodes_of(self, lines: list[str]) -> list[nodes.Node]:
-        box = nodes.container(classes=["wide", "verdicts"])
-        self.state.nested_parse(StringList(lines, self.env.docname), self.content_offset, box)
-        return [box]
+
+class OvertakingTable(PublishedTable):
+    """From how many queries on a method is ahead of its rivals, in cases of published pages."""
+
+    def run(self) -> list[nodes.Node]:
+        (method,) = self.arguments
+        rows: list[tuple[list[str], dict[str, str]]] = []
+        for page, case, words in self.cases():
+            curves = {curve.label: curve for curve in case.curves if curve.group == "paper"}
+            end = f"{curves[method].end.window.median:.1e} ({curves[method].runs})"
+            found = {c.rival: c for c in case.crossings if c.method == method}
+            cells = {
+                rival: overtaken(
+                    curves[method], curve, found.get(rival) or of_medians(case, curves[method], curve)
+                )
+                for rival, curve in curves.items()
+                if rival != method
+            }
+            rows.append(([f"[{words}](/reproduction/{page}.md)", power(case.budget), end], cells))
+        rivals = list(dict.fromkeys(rival for _, cells in rows for rival in cells))
+        head = ["problem", "budget", f"{method} (runs)", *(f"N against {rival}" for rival in rivals)]
+        return self.table(
+            head, [[*first, *(cells.get(rival, "not run") for rival in rivals)] for first, cells in rows]
+        )
+
+
+class GapTable(PublishedTable):
+    """Window medians of methods, separated by commas, in cases of published pages at the numbers of queries that a line ends with."""
+
+    def run(self) -> list[nodes.Node]:
+        columns = [
+            (f"{case.title}, {power(float(at))}", seen_at(case, float(at)))
+            for _, case, numbers in self.cases()
+            for at in numbers.split()
+        ]
+        rows = [
+            [label, *(f"{seen[label]:.1e}" if label in seen else "–" for _, seen in columns)]
+            for label in self.arguments[0].split(", ")
+        ]
+        return self.table(["", *(head for head, _ in columns)], rows)
+
+
+def seen_at(case: CaseSummary, at: float) -> dict[str, float]:
+    """The window medians at the last point of the grid that is not beyond ``at``, by method."""
+    place = int(np.searchsorted(case.queries, at * (1 + 1e-9), side="right")) - 1
+    return {curve.label: curve.window[place] for curve in case.curves if curve.window}
 
 
 def power(value: float) -> str:
@@ -78,55 +150,23 @@ def power(value: float) -> str:
     return f"{digits}·10" + str(int(exponent)).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
+def of_medians(case: CaseSummary, mine: Curve, rival: Curve) -> Crossing:
+    """The crossing of two median curves, where the runs behind them are not published one by one."""
+    return crossing(
+        mine.label, rival.label, np.array(case.queries), np.array([mine.window]), np.array([rival.window])
+    )
+
+
 def overtaken(mine: Curve, rival: Curve, found: Crossing) -> str:
     """From how many queries on a method is ahead of a rival, and how the two end."""
     ratio = rival.end.window.median / mine.end.window.median
     end = f"{ratio:.2g} times below" if ratio > 1 else f"{1 / ratio:.2g} times above"
-    seeds = f"{found.seeds} of {found.of} seeds"
+    seeds = f"{found.seeds} of {found.of} seed" + "s" * (found.of > 1)
     if found.median is None:
         return f"not within the budget ({seeds}); ends {end}"
     upper = power(found.high) if found.high is not None else "beyond the budget"
     at = power(found.median) if found.median else "the start"
     return f"**{at}**" + f" (upper quartile {upper})" * (found.high != found.median) + f"; ends {end}"
-
-
-class OvertakingTable(SphinxDirective):
-    """From how many queries on a method is ahead of its rivals, for cases of published pages: lines "page case: words"."""
-
-    required_arguments = 1
-    final_argument_whitespace = True
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        folder, (method,) = Path(self.env.srcdir) / "reproduction", self.arguments
-        asked = [line.partition(": ") for line in self.content]
-        rivals: list[str] = []
-        rows: list[tuple[str, dict[str, str]]] = []
-        for where, _, words in asked:
-            page, name = where.split()
-            self.env.note_dependency(str(folder / page / "summary.json"))
-            (case,) = (case for case in read_summary(folder / page).cases if case.name == name)
-            curves = {curve.label: curve for curve in case.curves if curve.group == "paper"}
-            cells = {
-                c.rival: overtaken(curves[method], curves[c.rival], c)
-                for c in case.crossings
-                if c.method == method and c.rival in curves
-            }
-            rivals += [rival for rival in cells if rival not in rivals]
-            first, end = (
-                f"[{words}](/reproduction/{page}.md), {power(case.budget)}",
-                curves[method].end.window.median,
-            )
-            rows.append((f"{first} | {end:.1e} ({curves[method].runs})", cells))
-        head = [f"problem, budget | {method} (runs)", *(f"N against {rival}" for rival in rivals)]
-        lines = [f"| {' | '.join(head)} |", "|---" * (len(head) + 1) + "|"]
-        lines += [
-            f"| {first} | {' | '.join(cells.get(rival, 'not run') for rival in rivals)} |"
-            for first, cells in rows
-        ]
-        box = nodes.container(classes=["wide"])
-        self.state.nested_parse(StringList(lines, self.env.docname), self.content_offset, box)
-        return [box]
 
 
 class Shown(SphinxDirective):
@@ -148,6 +188,7 @@ class Shown(SphinxDirective):
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("shown", Shown)
     app.add_directive("overtaking-table", OvertakingTable)
+    app.add_directive("gap-table", GapTable)
     app.add_directive("verdict-table", VerdictTable)
     app.add_post_transform(WholeNumbers)
     return {"version": "1", "parallel_read_safe": True}
