@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zofw
-from zofw.algorithms.explore_correct import OPTIONS
-from zofw.problems import BlackBox, Logistic, MatrixCompletion, Quadratic
+from zofw.algorithms.explore_correct import OPTIONS, ExploreCorrect
+from zofw.algorithms.explore_correct.certify import SURE, certify
+from zofw.algorithms.explore_correct.state import Belief, Values
+from zofw.problems import BlackBox, Logistic, MatrixCompletion, Quadratic, evaluate
 
 RNG = np.random.default_rng(11)
 
@@ -285,18 +288,49 @@ def test_a_sweep_says_how_wrong_it_is():
     assert checked
 
 
-def test_a_certificate_goes_on_from_a_sweep_at_the_same_point():
+def test_a_certificate_is_bought_in_steps_and_goes_on_from_a_sweep():
+    """5n where the belief holds, as that of a linear function does; then a second look, forward slopes unless swept, backward ones."""
     start, found = np.full(6, 1 / 6), set()
     optimum = BlackBox(lambda x: float(((x - start) ** 2).sum()), dim=6)
+    linear = BlackBox(lambda x: float(np.arange(6.0) @ x), dim=6)
     Z, y = RNG.standard_normal((40, 10)), np.where(RNG.random(40) < 0.5, -1.0, 1.0)
-    for problem in (optimum, Logistic(Z, y)):
+    for problem in (linear, optimum, Logistic(Z, y)):
         n, d = problem.n, problem.dim
         for (before, old), (after, new) in pairwise(states(problem, zofw.Simplex(), 60_000)):
             if new.certificate is not None and old.certificate is None:
                 swept = old.swept is not None
-                assert after - before == n * (d + 10 if swept else 2 * d + 11)
-                found.add(swept)
-    assert found == {False, True}
+                steps = {0: 5, 1: 10, 2: 11 + d, 3: 12 + 2 * d} if not swept else {0: 5, 1: 10, 3: 11 + d}
+                assert (after - before) / n in steps.values()
+                found.add((swept, after - before == 5 * n))
+    assert (False, True) in found and (True, False) in found
+
+
+@pytest.mark.parametrize("d", [2, 9, 40])
+def test_a_wrong_gradient_passes_the_test_of_a_certificate_no_oftener_than_it_says(d):
+    """|eᵀu| < ‖e‖/13 for two Gaussian u: four times in a thousand, whatever e and d."""
+    draw = np.random.default_rng(d)
+    e = draw.standard_normal(d)
+    u = draw.standard_normal((40_000, d, 2))
+    missed = SURE * np.abs(np.einsum("i,kij->kj", e, u)).max(axis=1) < np.linalg.norm(e)
+    assert 0.002 < missed.mean() < 0.005
+
+
+def test_a_stale_gradient_is_measured_again_before_it_certifies():
+    """A belief that says nothing is left, and is wrong: the certificate tests it, sweeps, and finds the gap."""
+    d = 12
+    problem = BlackBox(lambda x: float(((x - 0.5 * np.eye(d)[0]) ** 2).sum()), dim=d)
+    session = zofw.Session(zofw.L1Ball(1.0), dim=d, method="explore-correct", budget=1000, rng=0)
+    task, first = session.task, ExploreCorrect(first_batch=1, first_exploration=10)
+    state = first.init(task, np.zeros(d))
+    values = Values(noise=1e-16, range=1.0, size=2.0)
+    state = replace(state, values=values, belief=Belief(np.zeros(d), 1e-20))
+    action = certify(task, state, np.random.default_rng(0))
+    reply = None
+    with pytest.raises(StopIteration) as end:
+        for _ in range(9):
+            reply = evaluate(problem, action.send(reply))
+    found = end.value.value
+    assert found.swept is not None and found.certificate.gap == pytest.approx(1.0, rel=1e-4)
 
 
 def test_a_walk_of_tiny_steps_stays_in_the_set():

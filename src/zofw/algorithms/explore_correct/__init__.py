@@ -3,11 +3,11 @@ r"""Explore-Correct: the default method. Learn the gradient cheaply, find atoms 
     x = Σ_j w_j a_j over few active atoms; belief ∇f(x) ~ N(g, s²I)
     PROBE: a difference table measures the noise of the values and sets the radii     (:mod:`.explore`)
     repeat the first option that is due, or else the one worth most per query         (:mod:`.options`)
-        CERTIFY   slopes to both sides of all components at x: a bound of the gap     (:mod:`.explore`)
+        CERTIFY   g tested along random directions, all components: a bound of the gap (:mod:`.certify`)
         CORRECT   slopes and curvatures along the active atoms and the candidates
                   that the LMO proposes from g, on a batch S; the weights go to the
                   minimiser of that quadratic model                                   (:mod:`.correct`)
-        SWEEP     the whole coordinate gradient                                       (:mod:`.explore`)
+        SWEEP     the whole coordinate gradient                                       (:mod:`.certify`)
         WALK      sketches on the move, and the best point of the way                 (:mod:`.walk`)
         EXPLORE   Rademacher sketches of a small batch, filtered into g               (:mod:`.explore`)
 
@@ -35,9 +35,9 @@ from typing import ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
+from zofw.algorithms.explore_correct.certify import certify, converged, stalled, sweep
 from zofw.algorithms.explore_correct.correct import correct
-from zofw.algorithms.explore_correct.endings import converged, stalled
-from zofw.algorithms.explore_correct.explore import certify, explore, probe, sweep
+from zofw.algorithms.explore_correct.explore import explore, probe
 from zofw.algorithms.explore_correct.options import OPTIONS, Choice, choose, propose
 from zofw.algorithms.explore_correct.state import Action, Belief, Model, Sketches, State
 from zofw.algorithms.explore_correct.walk import walk
@@ -55,8 +55,8 @@ COARSEST = 8  # times that radii grow fourfold
 class ExploreCorrect:
     """Settings of Explore-Correct; none has to be tuned.
 
-    Queries: adaptive. EXPLORE and WALK |S|(b + 1) a sketch, and 3|S| at the end of a walk; SWEEP n(d + 1), CERTIFY n(2d + 11) or
-    n(d + 10) after a sweep, CORRECT at most about 2|S|(k + 2) for k atoms. 2 to 17 LMO calls an iteration, up to 160 more in a
+    Queries: adaptive. EXPLORE and WALK |S|(b + 1) a sketch, and 3|S| at the end of a walk; SWEEP n(d + 1), CERTIFY 5n to
+    n(2d + 12), CORRECT at most about 2|S|(k + 2) for k atoms. 2 to 17 LMO calls an iteration, up to 160 more in a
     walk. Memory: k ≤ 64 atoms, dense or sparse as the set gives them.
 
     Parameters
@@ -136,7 +136,7 @@ def act(task: Task, state: State, rng: np.random.Generator, choice: Choice) -> A
             return certify(task, state, rng)
         case "correct":
             state = replace(state, model=replace(state.model, batch=choice.batch))
-            return correct(task, state, rng, choice.candidates)
+            return correct(task, state, rng, choice.candidates, choice.worth)
         case "sweep":
             return sweep(task, state)
         case "walk":

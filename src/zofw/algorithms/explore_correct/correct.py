@@ -119,7 +119,9 @@ def measure(
     return Measured(D, batch, value, c, H, v, W)
 
 
-def correct(task: Task, state: State, rng: np.random.Generator, candidates: tuple[Candidate, ...]) -> Action:
+def correct(
+    task: Task, state: State, rng: np.random.Generator, candidates: tuple[Candidate, ...], hope: float
+) -> Action:
     """Move the weights of the active atoms and the candidates to the minimiser of their quadratic model.
 
     With k atoms in the optimum it loses ½(k − 1)·mean(v_j/H_jj)/m to sampling; the step is shrunk by 1 − noise/decrease
@@ -146,13 +148,13 @@ def correct(task: Task, state: State, rng: np.random.Generator, candidates: tupl
         shrink = 1.0 if max(-lin, decrease) > 2 * noise else 0.0
     p, lin, decrease = shrink * p, shrink * lin, shrink * (2 - shrink) * decrease
     theta, value = yield from guard(task, state.x, np.asarray(D @ p), got, lin, small)
-    refused = old.refused + 1 if shrink > 0 and theta < 1 else 0
+    refused = shrink > 0 and theta < 1
     p, seen, promised = theta * p, max(got.value - value, 0.0), decrease
-    if refused:  # the model was wrong, not the sample; the oftener in a row, the less it promises
-        less = 4.0 ** (1 - refused)
-        decrease, noise = less * max(seen, 1.05 * PROGRESS * noise), less * noise
+    if refused:  # the model was wrong, not the sample
+        decrease = max(seen, 1.05 * PROGRESS * noise)
     elif rest == 0 and decrease < small:  # the model's own errors promise as much
         decrease = seen
+    brought = seen if decrease > noise else 0.0
     surprise = float(
         np.abs(p).sum()
     )  # curvatures change as the weights do, unless values show that they did not
@@ -169,7 +171,7 @@ def correct(task: Task, state: State, rng: np.random.Generator, candidates: tupl
         widest=max(old.widest, *bends),
         unit=unit,
         spread=float(max(got.v[live] / sq[live], default=0.0)),
-        refused=refused,
+        disappointed=old.disappointed + 1 if rest == 0 and brought < hope / 16 else 0,
     )
     still, sure, drift = not p.any(), state.certificate, DRIFT * abs(float(p @ H @ p)) * unit
     mixture = (w * a.dense() for a, w in zip(model.atoms, model.weights, strict=True))
@@ -183,7 +185,7 @@ def correct(task: Task, state: State, rng: np.random.Generator, candidates: tupl
         swept=state.swept if still else None,
         certificate=replace(sure, concave=0.0) if sure and still else None,
         value=value,
-        brought=seen if decrease > noise else 0.0,
+        brought=brought,
     )
 
 

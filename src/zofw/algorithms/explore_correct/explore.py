@@ -1,32 +1,27 @@
-"""PROBE, EXPLORE, SWEEP and CERTIFY: what values can show, and learning the gradient."""
+"""PROBE and EXPLORE: what values can show, and learning the gradient from few components."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
 
 from zofw.algorithms.explore_correct.moves import Moves
-from zofw.algorithms.explore_correct.state import TINY, Action, Belief, Certificate, State, Values
-from zofw.core import Answer, Array, OutOfBudget, Purpose, Query, Stencil, Task
-from zofw.differences import OwnDifferences, base_values, curvatures, slopes
-from zofw.directions import Explicit, Rademacher, UnitSteps, basis
+from zofw.algorithms.explore_correct.state import ROUNDING, TINY, Action, Belief, State, Values
+from zofw.core import OutOfBudget, Purpose, Query, Stencil, Task
+from zofw.differences import base_values, slopes
+from zofw.directions import Explicit, Rademacher
 
 SPACINGS = (1e-8, 3e-7, 1e-5, 3e-4, 1e-2, 0.16)  # of the line of the probe, tried until the values differ
 SHORT = 1e-4
 FAR = 0.9  # of the way to a vertex
 COMPONENTS = 4  # of the probe
 LEAST = 8  # answers of a random oracle from one point, to see how they differ
-ROUNDING = 2.0**-52
 RANDOM = 1e-6  # of the range: two values at one point that differ by more are random, not merely rounded
 PIECES = 64  # sketches of one exploration, about
 CHUNKS = 8  # moves of one walk
 LINE = 3  # queries per component of the line that ends a walk
-SWEEP = 2.5  # order of the radius of sweeps: between what one-sided and what two-sided slopes want
-CONFIDENCE = 3.0  # standard deviations
-WIDER = 10.0  # the second radius along the directions that look for kinks
 
 
 def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
@@ -155,88 +150,3 @@ def deviation(numbers: list[float]) -> float:
     """The standard deviation of numbers whose squares may overflow: by a power of two, which changes no other bit."""
     scale = 2.0 ** math.frexp(max(numbers))[1]
     return scale * float(np.std(np.divide(numbers, scale)))
-
-
-def coordinate_slopes(task: Task, x: Array, h: float, side: float) -> Generator[Query, Answer, Array]:
-    """∇f at x from differences of all components to one side, along the coordinates of each alone where these are known."""
-    if task.by_support:
-        pattern = task.pattern(task.all)
-        own = OwnDifferences.of(x, task.all, pattern, h, sign=side, purpose=Purpose.CERTIFICATE)
-        return own.mean(own.slopes((yield own.query))[0])
-    U = basis(task.dim) if side > 0 else UnitSteps(task.dim, np.arange(task.dim), np.full(task.dim, side))
-    query = Query(x, task.all, U, h, Stencil.FORWARD, Purpose.CERTIFICATE)
-    return np.asarray(side * slopes(query, (yield query))[0])
-
-
-def known(task: Task, state: State, g: Array, error: float) -> State:
-    """The state with a gradient that was measured along every coordinate, each up to ``error``."""
-    sketches = state.sketches
-    if not math.isfinite(sketches.unit_cost):
-        sketches = replace(sketches, unit_cost=error**2 * task.sweep_cost)
-    return replace(state, belief=Belief(g, error**2), walker=None, sketches=sketches)
-
-
-def sweep(task: Task, state: State) -> Action:
-    """The whole coordinate gradient on all components by forward slopes: n(d + 1) queries, or Σ(|support_i| + 1).
-
-    Their error is ½hH_jj and the noise of two values; H_jj is the mean curvature towards atoms or, without any, over the set.
-    """
-    values, h = state.values, state.values.step(task, SWEEP)
-    g = yield from coordinate_slopes(task, state.x, h, 1.0)
-    bend = state.model.unit or values.range / values.size**2
-    error = 0.5 * h * bend + 1.5 * values.noise / math.sqrt(task.n) / h
-    return replace(known(task, state, g, error), swept=(h, g))
-
-
-def certificate_price(task: Task, state: State) -> int:
-    """Of slopes to both sides along every coordinate, twice where points must stay inside, and of n times 9 evaluations besides."""
-    return task.sweep_cost * ((4 if task.inside else 2) - (state.swept is not None)) + 9 * task.n
-
-
-def slope_error(task: Task, values: Values) -> float:
-    """Three deviations of what the noise of the values leaves in a gradient of two-sided slopes."""
-    return CONFIDENCE * values.noise * math.sqrt(task.dim / task.n) / values.step(task, SWEEP)
-
-
-def certify(task: Task, state: State, rng: np.random.Generator) -> Action:
-    r"""Slopes to both sides along every coordinate on all components, and along two random directions at two radii.
-
-    A sweep at this x was one of the sides. The error has three parts, each times the size of the set: noise of the values, ε√d/h
-    at three deviations; the third order, from the change of the central slope along a Gaussian u between h and 10h; and kinks,
-    from second differences S(h) = κh + Hh², hence κ = (100 S(h) − S(10h))/(90h). The width of the subdifferential along the
-    direction that matters exceeds ten times the greatest κ of two Gaussian u with probability 0.7 % at most. Where points must
-    stay inside the set the slopes are those of a point nearby, at a distance in proportion to h: they are extrapolated from h
-    and h/2, or 2h where points so near are one.
-    """
-    x, values, paid, u, drift = state.x, state.values, task.paid, rng.standard_normal((task.dim, 2)), 0.0
-    h, ahead = state.swept or (values.step(task, SWEEP), None)
-    if ahead is None:
-        ahead = yield from coordinate_slopes(task, x, h, 1.0)
-    g = 0.5 * (ahead + (yield from coordinate_slopes(task, x, h, -1.0)))
-    if task.inside:
-        other = 0.5 * h if 0.5 * h >= task.resolution else 2 * h
-        ahead = yield from coordinate_slopes(task, x, other, 1.0)
-        further = 0.5 * (ahead + (yield from coordinate_slopes(task, x, other, -1.0)))
-        drift = 0.1 * float(np.linalg.norm(g - further))
-        g = 2 * further - g if other < h else 2 * g - further
-        fits = 0.99 * task.reach / (WIDER * float(np.linalg.norm(u, axis=0).max()))
-        h = min(h, other, fits)
-    U = Explicit(np.hstack([u, WIDER * u]))
-    query = Query(x, task.all, U, h, Stencil.QUADRATIC, Purpose.CERTIFICATE)
-    answer = yield query
-    along, bends = slopes(query, answer)[0], curvatures(query, answer)[0] * h
-    third = float(np.abs(along[2:] / WIDER - along[:2]).max()) / (WIDER**2 - 1)
-    kink = float(np.abs(WIDER**2 * bends[:2] - bends[2:]).max()) / (WIDER**2 - WIDER)
-    vertex = task.lmo(g).dense()
-    size = max(values.size, float(np.linalg.norm(x - vertex)))
-    noise = max(values.noise / math.sqrt(task.n), ROUNDING * float(np.abs(answer.values).max()))
-    rounding = 5.0 * noise / h  # what κ shows where there is none
-    error = CONFIDENCE * (noise * math.sqrt(task.dim) / h + third) + drift + 5 * min(kink, rounding)
-    concave = max(-float(bends[2:].min()) - 2 * rounding, 0.0) / (h * WIDER**2) * size**2 / task.dim
-    kinks = 5.0 * max(kink - rounding, 0.0) * size
-    return replace(
-        known(task, state, g, error / math.sqrt(task.dim)),
-        certificate=Certificate(float(g @ (x - vertex)), error * size, kinks, concave),
-        certified=state.certified + task.paid - paid,
-        value=float(base_values(query, answer)[0]),
-    )

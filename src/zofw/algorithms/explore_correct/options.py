@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from zofw.algorithms.explore_correct.certify import certificate_price, goal, spent
 from zofw.algorithms.explore_correct.correct import PROGRESS, Plan, gain, offsets
-from zofw.algorithms.explore_correct.endings import spent, tolerance
-from zofw.algorithms.explore_correct.explore import LINE, certificate_price
+from zofw.algorithms.explore_correct.explore import LINE
 from zofw.algorithms.explore_correct.moves import Moves
 from zofw.algorithms.explore_correct.state import TINY, Candidate, Proposal, State
 from zofw.atoms import Atom
@@ -33,10 +33,10 @@ class Option:
 
 
 OPTIONS = (
-    Option("certify", "n(2d + 11), or n(d + 10) after a sweep", "the end of the run", "no decrease is in sight, or the gap is believed to be below the tolerance"),
+    Option("certify", "5n for a test of g, up to n(2d + 12) if it fails", "the end of the run", "no more decrease is in sight than a gap of the tolerance would bring, or the gap is believed to be below the tolerance"),
     Option("correct", "|S|(k + 2), and as much for curvatures that are wanting", "what its candidates promise, and what a larger batch saves of its noise", "explored for twice its price since the last"),
     Option("sweep", "n(d + 1)", "all that knowing ∇f would bring", "never"),
-    Option("walk", "half of what g has cost, and 3|S|", "as exploring", "in place of exploring, from 64 dimensions on, where draws do not agree on a vertex, until a sweep's price (of 4,000 at least) was paid"),
+    Option("walk", "half of what g has cost, and 3|S|", "as exploring", "in place of exploring, from 64 dimensions on, where draws do not agree on a vertex, until a sweep's price (of 4,000 at least) was paid, or where none can be"),
     Option("explore", "half of what g has cost", "a third of what knowing ∇f would bring", "never"),
 )  # fmt: skip
 
@@ -126,24 +126,28 @@ def choose(task: Task, state: State, first: float) -> Choice:
     exploring = min(max(unit_cost / max(state.belief.variance, TINY) / 2, LEAST_EXPLORATION), left)
     correcting, knowing, sure = (
         correction(task, state, proposal),
-        proposal.knowing,
+        0.0 if state.exact else proposal.knowing,
         certificate_price(task, state),
     )
-    enough = tolerance(task, state) if task.gap_tol is None else task.gap_tol
+    enough = goal(task, state)
     side = -2 if state.swept else 2  # one-sided slopes cannot tell such a gap from none
     believed = proposal.gap + side * proposal.gap_error <= enough and not values.random
-    quiet = max(knowing, correcting.worth) <= values.unseen and not values.random
+    hope, bend = max(knowing, correcting.worth), state.model.bend
+    quiet = hope <= values.unseen and not values.random
+    little = (
+        bend > 0 and hope <= gain(enough, bend) and not values.random
+    )  # no more than such a gap would bring
     fresh = state.certificate is None and sure <= left
-    if (quiet or believed) and fresh and state.certified <= task.paid / 3:
+    if (quiet or little or believed) and fresh:
         return Choice("certify", sure, math.inf)
     sweeping = not values.random and whole <= left and not state.exact
     learning = min(exploring, whole) if sweeping else exploring
     explored = correcting.candidates and 2 * correcting.price <= since
     last = left < learning + price(task, state, len(correcting.candidates), state.model.batch)
-    walking = proposal.scattered and task.dim >= MANY and max(task.paid, DEAR) < whole
+    walking = proposal.scattered and task.dim >= MANY and (max(task.paid, DEAR) < whole or whole > left)
     if correcting.batch and not quiet and not walking and (explored or last):
         return correcting
-    options = [Choice("explore", exploring, 0.0 if state.exact else knowing / 3)]
+    options = [Choice("explore", exploring, knowing / 3)]
     options += [Choice("sweep", whole, knowing)] * sweeping + [correcting] * (correcting.batch > 0)
     best = max(options, key=lambda o: o.worth / o.price)
     if quiet or (best.name == "explore" and not values.random and exploring >= sure):
@@ -180,7 +184,7 @@ def correction(task: Task, state: State, proposal: Proposal) -> Choice:
         if (promise + candidate.promise) * cost < promise * more:
             break
         candidates, promise, batch, cost = (*candidates, candidate), promise + candidate.promise, size, more
-    return Choice("correct", cost, promise / 4.0**model.refused, candidates, batch)
+    return Choice("correct", cost, promise / 4.0**model.disappointed, candidates, batch)
 
 
 def affordable(task: Task, state: State, candidates: int, wanted: float) -> tuple[int, float]:

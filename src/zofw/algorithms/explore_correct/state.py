@@ -13,6 +13,7 @@ from zofw.core import Answer, Array, Batch, Matrix, Query, Task
 
 LONGEST = 0.3  # radius, relative to the set
 TINY = 1e-300
+ROUNDING = 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class Model:
     widest: float = 0.0  # greatest such curvature so far
     unit: float = 0.0  # mean curvature along a unit vector towards an atom
     spread: float = 0.0  # greatest variance over components of a slope along a unit vector towards an atom
-    refused: int = 0  # corrections in a row that the values did not approve whole
+    disappointed: int = 0  # corrections in a row that brought less than a quarter of what they had promised
 
 
 @dataclass(frozen=True)
@@ -135,11 +136,12 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The gap at x from two-sided slopes of all components, and what its error is made of."""
+    """The gap at x from all components, and what its error is made of."""
 
     gap: float
-    noise: float  # of the values, and the third order of the slopes
+    noise: float  # the error of the gradient that it is taken from
     kink: float
+    floor: float  # what the noise of the values alone leaves of the error
     concave: float = 0.0  # decrease that negative curvature along a random direction promises
 
     @property
@@ -167,7 +169,6 @@ class State:
     certificate: Certificate | None = None  # of this x
     proposal: Proposal | None = None
     value: float = 0.0  # of f, at the last point where a batch was asked
-    certified: int = 0  # queries of certificates so far
     brought: float = 0.0  # decrease that the last action saw
     progress: int = 0  # queries that the run had paid when a decrease was last seen
     tallies: dict[str, Array] = field(default_factory=dict)  # times, queries, promised, brought
@@ -175,7 +176,7 @@ class State:
     @property
     def exact(self) -> bool:
         """Whether g was measured along every coordinate at this very x."""
-        return self.swept is not None or self.certificate is not None
+        return self.swept is not None
 
     def left_out(self, task: Task, size: float) -> float:
         """1 − m/n: the share of its sampling error that a batch without replacement keeps."""

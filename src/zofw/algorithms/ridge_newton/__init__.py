@@ -30,8 +30,7 @@ from typing import ClassVar
 import numpy as np
 
 from zofw.algorithms.explore_correct import ExploreCorrect
-from zofw.algorithms.explore_correct.endings import converged
-from zofw.algorithms.explore_correct.explore import certificate_price, certify
+from zofw.algorithms.explore_correct.certify import certificate_price, certify, converged
 from zofw.algorithms.explore_correct.explore import probe as measure_noise
 from zofw.algorithms.explore_correct.state import State as Other
 from zofw.algorithms.explore_correct.state import Values
@@ -88,7 +87,7 @@ class RidgeNewton:
     """Settings of Ridge-Newton: there is nothing to tune.
 
     Queries: adaptive. LOOK Σ(|support_i| + 4) over m components, and over all along the coordinates of the atoms; NEWTON 3n, and n
-    for each value that approves; CERTIFY Σ(2|support_i| + 9).
+    for each value that approves; CERTIFY 5n to Σ(2|support_i| + 12).
     """
 
     name: ClassVar[str] = "ridge-newton"
