@@ -2,6 +2,9 @@ r"""The model over a convex set and a trust region: no query, whatever the set.
 
     min ⟨g, s⟩ + ½ sᵀ(H + λI)s  over s in X − x,   λ ≥ 0 so that the quadratic is convex and |s| about Δ
 
+Where H is hollow, that s can be far shorter than Δ: it then goes on in the direction of least curvature along its face, to the sphere
+or to the boundary of X. A hollow that old values only seem to show is so refuted by the next.
+
 For fixed λ one of three: the set lists its facets, and the dual of a least distance problem has as many variables as there are
 facets; the set is a Euclidean ball, and the secular equation is all; or the set is known by its oracle alone, and the step is
 fully corrective Frank-Wolfe, s = Σ w_j(a_j − x) over the atoms found so far, those of earlier steps included.
@@ -62,13 +65,14 @@ def trust_region_step(
     c = V.T @ g
     shift = secular(eigenvalues, c, delta, least)
     s = -(V @ (c / (eigenvalues + shift)))
-    if frame.sure_to_contain(x + s):
+    hollow = float(eigenvalues[0]) < 0
+    if not (hollow and shift == least) and frame.sure_to_contain(x + s):
         return Steps(s, -float(g @ s + 0.5 * s @ H @ s), atoms[:0])
     minimiser = Minimiser.over(frame, x, V, c, atoms, accuracy)
     low, high = least, np.inf  # too long a step below the one, too short a step above the other
     for _ in range(MOST_SHIFTS):
-        s = minimiser(eigenvalues + shift)
-        length = float(np.linalg.norm(s))
+        t = minimiser(eigenvalues + shift)
+        length = float(np.linalg.norm(t))
         if length > SLACK * delta:
             low = shift
             longer = shift * length / delta + 1e-6 * size
@@ -78,13 +82,16 @@ def trust_region_step(
             shift = max(least, 0.3 * shift * length / delta) if low == least else np.sqrt(low * high)
         else:
             break
-    s = s * min(1.0, SLACK * delta / max(length, 1e-300))
+    t = t * min(1.0, SLACK * delta / max(length, 1e-300))
+    if hollow and length < delta / SLACK:
+        t = minimiser.onward(eigenvalues, t, delta)
+    s = V @ t
     return Steps(s, -float(g @ s + 0.5 * s @ H @ s), minimiser.carrying)
 
 
 @dataclass
 class Minimiser:
-    """argmin ⟨g, s⟩ + ½ sᵀMs over X − x for M = V diag(m) Vᵀ, by what the set offers: facets, a ball, its oracle."""
+    """t = Vᵀs of argmin ⟨g, s⟩ + ½ sᵀMs over X − x for M = V diag(m) Vᵀ, by what the set offers: facets, a ball, its oracle."""
 
     frame: Frame
     x: Array
@@ -107,12 +114,12 @@ class Minimiser:
     def __call__(self, m: Array) -> Array:
         if self.rows is not None:
             s, self.held = _within_facets(self.c, m, *self.rows, self.held)
-            return self.V @ s
+            return s
         if self.ball is not None:
             centre, radius = self.ball
             slope = self.c + m * centre  # at the centre
             shift = secular(m, slope, radius, 0.0, 1e-12)
-            return self.V @ (centre - slope / (m + shift))
+            return np.asarray(centre - slope / (m + shift))
         return self._over_atoms(m)
 
     def _over_atoms(self, m: Array) -> Array:
@@ -145,7 +152,31 @@ class Minimiser:
                 break
             self.atoms, self.held = np.vstack([self.atoms, atom]), np.append(self.held, True)
             S, P = np.vstack([S, along]), np.vstack([P, np.append((along * root + h) / size, 1.0)])
-        return np.asarray(V @ s)
+        return s
+
+    def onward(self, m: Array, t: Array, delta: float) -> Array:
+        """The lowest of t and the ends of two ways from it along p, the direction of least curvature of its face, or of all."""
+        p, left = np.eye(len(m))[0], np.zeros(0)
+        if self.rows is not None:
+            left = self.rows[1] - self.rows[0] @ t
+            left[left <= ROUNDING * self.frame.task.diameter] = 0.0
+            if not left.all():
+                Q, R = np.linalg.qr(self.rows[0][left == 0].T, mode="complete")
+                Q = Q[:, np.linalg.matrix_rank(R) :]
+                p = Q @ spectral((Q.T * m) @ Q)[1][:, 0] if Q.shape[1] else 0 * p
+        ends = [t, self._end(t, p, delta, left), self._end(t, -p, delta, left)]
+        return min(ends, key=lambda t: float(self.c @ t + 0.5 * t @ (m * t)))
+
+    def _end(self, t: Array, p: Array, delta: float, left: Array) -> Array:
+        """The end of the way from t along p: on the sphere, or at a facet before it; else, by a power of two, a member before it."""
+        b = float(t @ p)
+        a = max(np.sqrt(max(b * b + delta**2 - float(t @ t), 0.0)) - b, 0.0)
+        if self.rows is not None:
+            speed = self.rows[0] @ p
+            ahead = (speed > 0) & (left > 0)
+            return np.asarray(t + np.min(left[ahead] / speed[ahead], initial=a) * p)
+        ways = (t + a / 2**k * p for k in range(6))
+        return next((y for y in ways if self.frame.sure_to_contain(self.x + self.V @ y)), t)
 
     @property
     def carrying(self) -> Array:

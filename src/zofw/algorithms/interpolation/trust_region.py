@@ -14,7 +14,8 @@ from zofw.algorithms.interpolation.state import SAME, Action, State, ask, asked,
 from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
 from zofw.core import Array, Indices, Task
 
-FIRST_RADIUS = 0.15  # of the diameter
+FIRST_WIDTH = 0.25  # of the mean width of the set
+FIRST_RADIUS = (0.06, 0.15)  # of its diameter: the least and the most
 OWN_START = 0.025  # of the width: whoever gives a start thinks it a good one
 LEAST_RADIUS = 1e-12  # of the diameter
 STEP = 2.0  # times its length at least: ρ, of a step that is tried
@@ -36,10 +37,12 @@ def design(task: Task, frame: Frame, state: State) -> Action:
     """A point along every direction of the hull, as many as the budget allows, and the linear model through them."""
     size = frame.size
     own = not np.array_equal(state.x, task.set.initial_point(task.dim))
-    delta = max(OWN_START * frame.width if own else FIRST_RADIUS * size, STEP * task.resolution)
+    least, most = (share * size for share in FIRST_RADIUS)
+    delta = OWN_START * frame.width if own else min(max(FIRST_WIDTH * frame.width, least), most)
+    delta = max(delta, STEP * task.resolution)
     near = np.zeros(0, dtype=np.int64)
     if len(state.points) > 1:
-        delta = float(np.clip(_spacing(state), delta, FIRST_RADIUS * size))
+        delta = float(np.clip(_spacing(state), delta, most))
     edges = first_points(frame, state.z, delta)
     if len(state.points) > 1:
         near, edges = _wanting(state, edges, delta)
