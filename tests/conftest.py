@@ -31,6 +31,8 @@ settings.load_profile("fuzz" if FUZZ else "suite")
 def kernels_by_environment(monkeypatch):
     """Tests change ZOFW_KERNELS under way, which a process otherwise reads once."""
     monkeypatch.setattr(zofw.kernels, "choice", zofw.kernels.choice.__wrapped__)
+    monkeypatch.setattr(zofw.kernels, "settle", lambda found: None)
+    monkeypatch.setattr(zofw.kernels, "settled", None)
 
 
 @dataclass(frozen=True)

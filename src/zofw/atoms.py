@@ -108,9 +108,9 @@ class _Steps:
 
     def move(self: Atom, x: Array, gamma: float) -> Array:
         """A fresh (1 − gamma) x + gamma s; the vertex itself, exactly, for gamma = 1."""
-        if np.shape(x) != (self.dim,):
+        if x.shape != (self.dim,):
             raise ValueError(
-                f"An atom of dimension {self.dim} cannot move a point of shape {np.shape(x)}; flatten the point first."
+                f"An atom of dimension {self.dim} cannot move a point of shape {x.shape}; flatten the point first."
             )
         if not 0.0 <= gamma <= 1.0:
             raise ValueError(f"A step of size {gamma!r} leaves the set; step sizes lie in (0, 1].")
@@ -214,7 +214,11 @@ class Sparse(_Steps):
 
 @lru_cache(maxsize=1 << 12)
 def _single(index: int, value: float, dim: int) -> Sparse:
-    return Sparse(np.array([index]), np.array([value]), dim)
+    atom, place, entry = Sparse.__new__(Sparse), np.array([index]), np.array([value + 0.0])
+    for array in (place, entry):
+        array.setflags(write=False)
+    vars(atom).update(index=place, value=entry, dim=dim, only=(index, value + 0.0))
+    return atom
 
 
 @by_value

@@ -30,16 +30,16 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
         '1.0 if self.initial == "paper" else self.law.scale',
     ),
     # the estimators' recursions
-    ("estimators.py", "return _plus(None, U @ c, scale)", "return _plus(None, U @ c, -scale)"),
+    ("differences.py", "return _plus(None, U @ c, scale)", "return _plus(None, U @ c, -scale)"),
     (
-        "estimators.py",
+        "differences.py",
         "law.scale(U.dim, U.count) * law.second_moment(U.dim, U.count)",
         "law.second_moment(U.dim, U.count)",
     ),
-    ("estimators.py", "_plus(g, U @ (c - U.T @ g), step)", "_plus(g, U @ (c + U.T @ g), step)"),
-    ("estimators.py", "_plus(g, U @ (c[0] - c[1]), scale)", "_plus(g, U @ (c[1] - c[0]), scale)"),
-    ("estimators.py", "c[0] - (1.0 - rho) * c[1]", "c[0] - rho * c[1]"),
-    ("estimators.py", "return (1.0 - rho) * g + rho * estimate", "return rho * g + (1.0 - rho) * estimate"),
+    ("differences.py", "_plus(g, U @ (c - U.T @ g), step)", "_plus(g, U @ (c + U.T @ g), step)"),
+    ("differences.py", "_plus(g, U @ (c[0] - c[1]), scale)", "_plus(g, U @ (c[1] - c[0]), scale)"),
+    ("differences.py", "c[0] - (1.0 - rho) * c[1]", "c[0] - rho * c[1]"),
+    ("differences.py", "return (1.0 - rho) * g + rho * estimate", "return rho * g + (1.0 - rho) * estimate"),
     # differences and schedules
     ("differences.py", "out /= 2.0 * mu", "out /= mu"),
     ("differences.py", "values[:, :b] - values[:, b:]", "values[:, b:] - values[:, :b]"),

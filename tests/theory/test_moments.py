@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from zofw.core import Directions
+from zofw.differences import fresh, refine, refine_step
 from zofw.directions import Coordinate, Explicit, Gaussian, Orthogonal, Rademacher, Sphere
-from zofw.estimators import fresh, refine, refine_step
 
 D, B = 9, 4
 LAWS = {

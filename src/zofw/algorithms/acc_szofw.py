@@ -37,9 +37,8 @@ from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.atoms import Atom
 from zofw.core import Array, Batch, Directions, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
-from zofw.differences import slopes
+from zofw.differences import fresh, slopes, spider
 from zofw.directions import Sphere, basis
-from zofw.estimators import fresh, spider
 from zofw.schedules import Constant, Schedule, as_schedule
 
 Estimator = Literal["cooge", "unige"]

@@ -39,8 +39,7 @@ from zofw.algorithms.horizon import constant_step, horizon
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Purpose, Step, Task, frank_wolfe_info
-from zofw.differences import slopes
-from zofw.estimators import fresh, storm
+from zofw.differences import fresh, slopes, storm
 from zofw.schedules import Constant, Power, Schedule, as_schedule
 
 

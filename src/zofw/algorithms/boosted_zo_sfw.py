@@ -38,9 +38,8 @@ from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.algorithms.zo_sfw import ZOSFW
 from zofw.core import Array, Info, Law, Query, Stencil, Step, Task
-from zofw.differences import slopes
+from zofw.differences import average, fresh, slopes
 from zofw.directions import Gaussian
-from zofw.estimators import average, fresh
 from zofw.schedules import Schedule, as_schedule, open_loop
 
 

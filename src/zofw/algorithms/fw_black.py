@@ -32,9 +32,8 @@ from zofw.algorithms import settings
 from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.registry import methods
 from zofw.core import Answer, Array, Law, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
-from zofw.differences import slopes
+from zofw.differences import average, fresh, slopes
 from zofw.directions import Gaussian, Sphere
-from zofw.estimators import average, fresh
 from zofw.schedules import Constant, Power, Schedule, as_schedule
 
 

@@ -32,9 +32,8 @@ from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Answer, Array, Batch, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
-from zofw.differences import slopes
+from zofw.differences import average, refine, slopes
 from zofw.directions import Coordinate, basis
-from zofw.estimators import average, refine
 from zofw.schedules import Power, Schedule, as_schedule
 
 Initial = Literal["coordinate", "zero"]

@@ -31,9 +31,8 @@ from zofw.algorithms.fzfw import FZFW
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Law, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
-from zofw.differences import slopes
+from zofw.differences import slopes, spider
 from zofw.directions import Gaussian, basis
-from zofw.estimators import spider
 from zofw.schedules import Schedule, as_schedule, open_loop
 
 

@@ -36,9 +36,8 @@ from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Query, Stencil, Step, Task, frank_wolfe_info
-from zofw.differences import slopes
+from zofw.differences import average, slopes
 from zofw.directions import Coordinate
-from zofw.estimators import average
 from zofw.schedules import Power, Schedule, as_schedule
 
 

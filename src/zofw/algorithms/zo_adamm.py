@@ -34,9 +34,8 @@ from zofw.algorithms.projection import check_projected
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Info, Law, Query, Stencil, Step, Task
-from zofw.differences import slopes
+from zofw.differences import average, fresh, slopes
 from zofw.directions import Sphere
-from zofw.estimators import average, fresh
 from zofw.schedules import Constant, Power, Schedule, as_schedule
 
 MOST_PROJECTIONS = 1000  # Euclidean ones in one H-projection

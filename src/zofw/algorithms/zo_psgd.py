@@ -29,9 +29,8 @@ from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Law, Query, Stencil, Step, Task
-from zofw.differences import slopes
+from zofw.differences import fresh, slopes
 from zofw.directions import Sphere
-from zofw.estimators import fresh
 from zofw.schedules import Power, Schedule, as_schedule
 
 

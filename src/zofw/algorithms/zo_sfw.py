@@ -28,9 +28,8 @@ from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Law, Query, Stencil, Step, Task, frank_wolfe_info
-from zofw.differences import slopes
+from zofw.differences import average, fresh, slopes
 from zofw.directions import Coordinate, Gaussian
-from zofw.estimators import average, fresh
 from zofw.schedules import Power, Schedule, as_schedule, open_loop
 
 Scheme = Literal["kwsa", "rdsa", "i-rdsa"]

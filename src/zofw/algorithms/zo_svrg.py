@@ -33,9 +33,8 @@ from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Law, Purpose, Query, Stencil, Step, Task
-from zofw.differences import slopes
+from zofw.differences import fresh, slopes, spider
 from zofw.directions import Coordinate, Sphere
-from zofw.estimators import fresh, spider
 from zofw.schedules import Schedule, as_schedule
 
 

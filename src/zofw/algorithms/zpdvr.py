@@ -32,9 +32,8 @@ from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Info, Law, Purpose, Query, Stencil, Step, Task
-from zofw.differences import slopes
+from zofw.differences import refine, refine_step, slopes, spider
 from zofw.directions import Gaussian
-from zofw.estimators import refine, refine_step, spider
 from zofw.schedules import Schedule, as_schedule
 
 

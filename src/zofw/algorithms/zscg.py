@@ -26,9 +26,8 @@ from zofw.algorithms import settings
 from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.registry import methods
 from zofw.core import Answer, Array, Law, Query, Stencil, Step, Task, frank_wolfe_info
-from zofw.differences import slopes
+from zofw.differences import fresh, slopes
 from zofw.directions import Gaussian
-from zofw.estimators import fresh
 from zofw.schedules import Constant, Schedule, as_schedule, open_loop
 
 

@@ -36,9 +36,8 @@ from zofw.algorithms.horizon import Scaled
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Answer, Array, Directions, Law, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
-from zofw.differences import slopes
+from zofw.differences import fresh, refine, refine_step, slopes, spider
 from zofw.directions import Gaussian, basis
-from zofw.estimators import fresh, refine, refine_step, spider
 from zofw.schedules import Constant, Power, Schedule, Stich, as_schedule, open_loop
 
 

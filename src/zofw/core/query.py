@@ -22,6 +22,8 @@ Seed: TypeAlias = (
 Matrix: TypeAlias = "Array | csr_array"  # dense, or SciPy's by rows
 
 WORST = 1e100  # a value from here on is worse than anything, and says nothing about slopes
+FINE = 2e-50  # values below that one have slopes over this radius, and longer ones, that can be squared
+DOUBLE = np.dtype(np.float64)
 
 
 def of_length(length: int, vector: ArrayLike, product: str) -> Array:
@@ -340,6 +342,16 @@ class Query:
     def asked(self) -> Directions | None:
         """The directions as the method gave them, before a set's affine hull was seen to."""
         return self.directions.base if isinstance(self.directions, Derived) else self.directions
+
+    def fits(self, values: Array) -> bool:
+        """Whether values are doubles, of the right shape and of sizes and slopes that methods can work with; else look closer."""
+        return (
+            isinstance(values, np.ndarray)
+            and values.dtype == DOUBLE
+            and values.shape == (len(self.anchors), self.width)
+            and (self.count == 0 or self.radius >= FINE)
+            and bool(np.vdot(values, values) <= WORST * WORST)
+        )
 
     def tile_width(self, tile: Tile) -> int:
         """How many points a tile evaluates at each anchor."""

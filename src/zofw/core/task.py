@@ -80,7 +80,8 @@ def no_gradient(x: Array) -> Array:
     )
 
 
-def _integers(rng: np.random.Generator, n: int, size: int) -> Indices:
+def integers(rng: np.random.Generator, n: int, size: int) -> Indices:
+    """``size`` numbers below n."""
     return rng.integers(n, size=size, dtype=np.int64)
 
 
@@ -101,7 +102,7 @@ class Task:
     inside: bool = False
     gap_tol: float | None = None
     resolution: float = 0.0  # points nearer to each other than this are one to whoever evaluates
-    draw: Callable[[np.random.Generator, int, int], Indices] = field(default=_integers, compare=False)
+    draw: Callable[[np.random.Generator, int, int], Indices] = field(default=integers, compare=False)
     lmos: int = field(default=0, compare=False)
     paid: int = field(default=0, compare=False)
     known: tuple[Array, Array] | None = field(
@@ -190,7 +191,7 @@ class FirstOrderTask(Task):
 
 def gap(g: Array, x: Array, s: Atom) -> float:
     """⟨g, x − s⟩, added in one order whatever the number of threads: the BLAS takes several for long vectors only."""
-    along = np.dot(g, x) if len(g) <= ONE_THREAD else np.einsum("i,i->", g, x)
+    along = g.dot(x) if len(g) <= ONE_THREAD else np.einsum("i,i->", g, x)
     return float(along) - s.dot(g)
 
 

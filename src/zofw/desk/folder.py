@@ -28,7 +28,7 @@ from zofw.desk.reply import AnswerError, Reply
 from zofw.desk.request import Request
 from zofw.run import RunFiles, Session
 from zofw.run.files.documents import FileError, StorageError
-from zofw.run.session.iteration import entropy_of
+from zofw.run.given import entropy_of
 from zofw.sets import SetLike
 
 logger = logging.getLogger("zofw")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -96,6 +96,7 @@ class Coordinate(OrthonormalColumns):
         return Coordinates(dim, count, new_key(rng))
 
 
+@lru_cache(maxsize=4)
 def basis(dim: int) -> Coordinates:
     """All coordinate directions, in order."""
     return Coordinates(dim, dim, 0)

@@ -11,8 +11,8 @@ import numpy as np
 from zofw import kernels
 from zofw.core import Array, Directions, Indices, Matrix, Operator, blocks
 from zofw.extras import lazy
-from zofw.kernels.plain import SOURCES, TILE_ENTRIES, Entries, Numbers
 from zofw.kernels.rows import Rows
+from zofw.kernels.words import SOURCES, TILE_ENTRIES, Entries, Numbers, kept
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 sp = lazy("scipy.sparse")
 
 KEPT = 1 << 14  # entries of a matrix that are drawn once and kept: 128 kB
+NORMALS = SOURCES["normals"]
 
 
 def new_key(rng: np.random.Generator) -> int:
@@ -57,7 +58,7 @@ class IndependentColumns:
 
     def numbers(self, entries: int) -> Numbers:
         """Who draws the next ``entries`` entries; a law of one's own gives ``zofw.kernels.plain.Entries(rule)``."""
-        return kernels.routines(entries).SOURCES[self.kind]
+        return (kernels.settled or kernels.routines(entries)).SOURCES[self.kind]
 
     def factors(self, drawn: Implicit) -> Array | None:
         """The factor of each column, where the law has one."""
@@ -91,19 +92,17 @@ class Implicit(Operator):
     def _factors(self) -> Array | None:
         return self.law.factors(self)
 
-    @cached_property
-    def _kept(self) -> Entries | None:
-        """The entries themselves, where they are few and plain code draws them one by one."""
-        law, entries = self.law, self.dim * self.count
-        own = type(law).numbers is IndependentColumns.numbers and law.kind == "normals" and not law.lazy
-        if entries > KEPT or not own or (numbers := law.numbers(entries)) is not SOURCES[law.kind]:
-            return None
-        kept = numbers.block(self.key, np.arange(self.dim, dtype=np.int64), 0, self.count)
-        return Entries(lambda _, rows, left, right: kept[rows, left:right])
-
     def numbers(self, entries: int) -> Numbers:
-        """Who draws the next ``entries`` entries."""
-        return self._kept or self.law.numbers(entries)
+        """Who draws the next ``entries`` entries, or has them."""
+        own = vars(self)
+        before: Numbers | None = own.get("_kept")
+        if before is not None:
+            return before
+        found = self.law.numbers(entries)
+        if found is NORMALS and self.dim * self.count <= KEPT and not self.law.lazy:
+            every = np.arange(self.dim, dtype=np.int64)
+            found = own["_kept"] = kept(found.block(self.key, every, 0, self.count))
+        return found
 
     def block(self, rows: Indices, left: int, right: int) -> Array:
         """U[rows, left:right]."""
@@ -119,8 +118,9 @@ class Implicit(Operator):
     def combine(self, c: Array) -> Array:
         if c[0] == 0.0 and not c.any():
             return np.zeros(self.dim)
-        scaled = self._scaled(c, 0, self.count)
-        return self.numbers(self.dim * self.count).combine(self.key, self.dim, scaled)
+        if self.law.kernel is None:
+            c = self._scaled(c, 0, self.count)
+        return self.numbers(self.dim * self.count).combine(self.key, self.dim, c)
 
     def combine_rows(self, index: Indices, c: Array) -> Array:
         """(U c)[index], from these rows alone."""

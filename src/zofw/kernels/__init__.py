@@ -19,6 +19,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Protocol, cast
@@ -29,13 +30,14 @@ from zofw.core import Array, Indices
 from zofw.kernels import plain
 from zofw.kernels.rows import Rows, Shift, Source, StencilSteps
 
-__all__ = ["CHOICES", "Routines", "integers", "plain", "prepare", "routines"]
+__all__ = ["CHOICES", "Routines", "drawing", "integers", "plain", "prepare", "routines", "settled"]
 
 COMPILED = "zofw.kernels.compiled"
 CHOICES = ("auto", "numba", "numpy")
 PATIENCE = 1 << 22  # entries drawn by plain code before numba is worth its half second of import
 logger = logging.getLogger(__name__)
 _drawn = 0
+settled: Routines | None = None  # who does all work from now on; None while ``auto`` waits for enough of it
 
 
 @cache
@@ -67,7 +69,18 @@ class Routines(Protocol):
 
 def routines(entries: int) -> Routines:
     """Who does the next piece of work, of that many entries: plain or compiled code, with the same bits."""
-    return load() if wanted(entries) else plain
+    if settled is not None:
+        return settled
+    found = load() if wanted(entries) else plain
+    if found is not plain or choice() == "numpy" or _drawn > PATIENCE:
+        settle(found)
+    return found
+
+
+def settle(found: Routines) -> None:
+    """Nothing will change the choice any more."""
+    global settled
+    settled = found
 
 
 def load() -> Routines:
@@ -131,3 +144,9 @@ def wanted(entries: int) -> bool:
 def integers(rng: np.random.Generator, n: int, size: int) -> Indices:
     """``size`` numbers below n from a generator: by itself or by compiled code, with the same bits."""
     return routines(size).integers(rng, n, size)
+
+
+def drawing() -> Callable[[np.random.Generator, int, int], Indices]:
+    """:func:`integers`, or whoever draws them where that is settled."""
+    found = routines(0)
+    return integers if settled is None else found.integers

@@ -10,9 +10,10 @@ import numpy as np
 
 from zofw.core import Array, Indices
 from zofw.kernels import entries, plain, sums
-from zofw.kernels.plain import LINES, TILE_ROWS, TOTAL_LINES, Entries, Numbers, coordinate_lines, in_order
+from zofw.kernels.losses import LINES, TOTAL_LINES, coordinate_lines, in_order
 from zofw.kernels.rows import EVERY_ROW, Rows, Shift, Source, StencilSteps
 from zofw.kernels.threads import spread
+from zofw.kernels.words import TILE_ROWS, Entries, Numbers
 
 PIECE_ROWS = 1024  # rows of U in one piece of U c
 PIECE_ENTRIES = 1 << 16  # entries of U in one piece of a block
@@ -108,9 +109,9 @@ def total(loss: str, t: Array) -> float:
 
 def margins(rows: Rows, points: Array) -> Array:
     """See :func:`zofw.kernels.plain.margins`."""
-    out = np.empty((len(points), rows.size))
+    out = np.empty((len(points), rows.last - rows.first))
     task = partial(sums.row_margins(rows), rows, np.ascontiguousarray(points), out)
-    spread(task, rows.size, PIECE_LINES, rows.about * len(points))
+    spread(task, out.shape[1], PIECE_LINES, rows.about * len(points))
     return out
 
 
@@ -126,8 +127,8 @@ def answer(
     kernel: str, loss: str, rows: Rows, shift: Shift, points: Array, U: Source, steps: StencilSteps
 ) -> Array:
     """See :func:`zofw.kernels.plain.answer`; kernels are those of :mod:`zofw.kernels.table`."""
-    points = np.ascontiguousarray(points)
-    parts = np.empty((-(-rows.size // LINES), len(points), steps.sides * U.columns + steps.base))
+    points, size = np.ascontiguousarray(points), rows.last - rows.first
+    parts = np.empty((-(-size // LINES), len(points), steps.sides * U.columns + steps.base))
     if kernel == "column_blocks":
         (touched, where), t = rows.touched(), shift.of(margins(rows, points), rows)
         model = (rows, NUMBER[loss], where, touched, t)
@@ -136,7 +137,7 @@ def answer(
         return in_order(parts)
     tabled = kernel == "row_groups, table"
     task = partial(sums.row_groups(rows), rows, NUMBER[loss], shift, points, U, steps, tabled, parts)
-    work = U.columns * (rows.about // 5 + rows.size * len(points))
+    work = U.columns * (rows.about // 5 + size * len(points))
     return np.asarray(parts[0]) if spread(task, len(parts), 1, work) else in_order(parts)
 
 

@@ -20,9 +20,8 @@ from zofw.core import Array, Indices
 from zofw.kernels import words
 from zofw.kernels.jit import LONGS, OUT, OUT_LONGS, OUT_TABLE, REALS, Emission, device, emitting, kernel
 from zofw.kernels.packs import SIGN_BITS, half_word_signs, of_size, put
-from zofw.kernels.plain import BYTE_BITS, BYTE_VALUES, LANES, TILE_ROWS, WORD_BYTES
 from zofw.kernels.rows import Rows
-from zofw.kernels.words import WORD_BITS, Words
+from zofw.kernels.words import BYTE_BITS, BYTE_VALUES, LANES, TILE_ROWS, WORD_BITS, WORD_BYTES, Words
 
 Singles = NDArray[np.float32]
 U64, U32 = np.uint64, np.uint32

@@ -1,4 +1,4 @@
-"""Losses of margins and their Taylor series: polynomials in operations that IEEE 754 rounds exactly.
+"""Losses of margins, their Taylor series, and their sums over rows: operations that IEEE 754 rounds exactly.
 
 Each formula is one function that NumPy applies to arrays and numba to numbers, with the same bits either way. Both losses
 are built on e^{−a} = 2^{−k}(1 + r·P(r)) with k = ⌊a·log₂e⌉, r = k·ln 2 − a and |r| ≤ ½ ln 2. Polynomials interpolate at
@@ -12,12 +12,23 @@ price. Margins beyond the reach take the formula itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from zofw.core import Array
+from zofw.core import Array, Indices, blocks
+from zofw.kernels.rows import Rows, StencilSteps
+from zofw.kernels.words import LANES, halve
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+LINES = 32  # rows of a group
+STRIP = 16  # columns that take the polynomial together, or the formula
+GROUP_LINES = 2048  # rows of a group along coordinates, unless groups of that size would be too many
+TOTAL_LINES = 1024  # rows of a group of the sum over all of them
+GROUP_ENTRIES = 1 << 22  # sums of all groups together
+CHUNK = 1 << 12  # numbers that a formula is applied to at a time: 32 kB each
 LARGEST = 708.0  # e^{−a} is a normal number up to here; beyond, its value there (3e-308) stands for it
 LOG2E = 1.4426950408889634
 LN2 = 0.6931471805599453
@@ -163,3 +174,97 @@ LOSSES = {
     "welsch": Loss(welsch_formula, welsch_series, WELSCH_REACH, WELSCH_FAR),
     "half square": Loss(half_square, None, -1.0, -1.0),
 }
+
+
+def values(loss: str, t: Array) -> Array:
+    """φ(t), elementwise, written over a contiguous t."""
+    flat = t.reshape(-1)
+    for start, stop in blocks(flat.size, CHUNK):
+        flat[start:stop] = LOSSES[loss].phi(flat[start:stop])
+    return t
+
+
+def total(loss: str, t: Array) -> float:
+    """Σ_i φ(t_i); the margins may be overwritten."""
+    out = 0.0
+    for start, stop in blocks(len(t), TOTAL_LINES):
+        lanes = np.zeros(-(-(stop - start) // LANES) * LANES)
+        lanes[: stop - start] = LOSSES[loss].phi(t[start:stop])
+        out += float(halve(in_order(lanes.reshape(-1, LANES))))
+    return out
+
+
+def stencil_sums(loss: str, t: Array, along: Array, steps: StencilSteps) -> Array:
+    """Σ_i φ(t_i + μp_ij), then Σ_i φ(t_i − μp_ij) for two sides, then Σ_i φ(t_i) for a base: margins t (k, s), p = A U (s, b)."""
+    out = np.zeros((len(t), steps.sides * along.shape[1] + steps.base))
+    for top in range(0, t.shape[1], LINES):
+        rows = slice(top, top + LINES)
+        for k, line in enumerate(t[:, rows, None]):
+            parts = _values(LOSSES[loss], line, steps.mu * along[rows], steps.sides)
+            parts += [LOSSES[loss].phi(line)] * steps.base
+            out[k] += in_order(np.concatenate(parts, axis=1))
+    return out
+
+
+def _values(loss: Loss, t: Array, steps: Array, sides: int) -> list[Array]:
+    """φ(t + step) and φ(t − step) for margins (m, 1) and steps (m, b): strips of a row within reach by its polynomial."""
+    found = [loss.phi(t + steps), loss.phi(t - steps)][:sides]
+    if loss.series is None:
+        return found
+    for left in range(0, steps.shape[1], STRIP):
+        strip = slice(left, left + STRIP)
+        d = steps[:, strip]
+        near = (np.abs(t[:, 0]) <= loss.far) & ~(np.abs(d) > loss.reach).any(axis=1)
+        c, d = loss.series(t[near]), d[near]
+        x = d * d
+        even = c[0] + x * (c[2] + x * (c[4] + x * c[6]))
+        odd = d * (c[1] + x * (c[3] + x * c[5]))
+        for side, values in zip(found, (even + odd, even - odd), strict=False):
+            side[near, strip] = values
+    return found
+
+
+def coordinate_sums(
+    loss: str, rows: Rows, place: Indices | None, width: int, t: Array, steps: StencilSteps
+) -> Array:
+    """Σ_i φ(t_i ± μ a_ij) for every coordinate j, from the non-zeros of A alone; then Σ_i φ(t_i), asked for or not.
+
+    place[j] in [0, width) is where coordinate j goes, −1 for nowhere; None stands for a whole basis in order.
+    """
+    out = np.zeros((len(t), steps.sides * width + 1))
+    for top, bottom in blocks(rows.size, coordinate_lines(rows, len(t) * steps.sides * width)):
+        part = rows._replace(first=rows.first + top, last=rows.first + bottom).csr()
+        out += _group_of_coordinates(LOSSES[loss], part, place, width, t[:, top:bottom], steps)
+    out[:, :-1] += out[:, -1:]
+    return out
+
+
+def coordinate_lines(rows: Rows, width: int) -> int:
+    """Rows of a group along coordinates, where each has so many sums."""
+    return max(GROUP_LINES, -(-rows.size // max(1, GROUP_ENTRIES // width)))
+
+
+def _group_of_coordinates(
+    loss: Loss, A: csr_array, place: Indices | None, width: int, t: Array, steps: StencilSteps
+) -> Array:
+    """Σ_i [φ(t_i ± μ a_ij) − φ(t_i)] for every j, and Σ_i φ(t_i), over one group of rows."""
+    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    column = A.indices if place is None else place[A.indices]
+    inside = column >= 0
+    row, column, step = row[inside], column[inside], steps.mu * A.data[inside]
+    out = np.empty((len(t), steps.sides * width + 1))
+    for k, line in enumerate(t):
+        before = loss.phi(line)
+        for side, after in enumerate(_values(loss, line[row][:, None], step[:, None], steps.sides)):
+            change = np.bincount(column, after[:, 0] - before[row], width)
+            out[k, side * width : (side + 1) * width] = change
+        out[k, -1] = in_order(before[:, None])[0]
+    return out
+
+
+def in_order(parts: Array) -> Array:
+    """The sum over the first axis, one after the other."""
+    total = np.zeros(parts.shape[1:])
+    for part in parts:
+        total += part
+    return total

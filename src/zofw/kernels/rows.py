@@ -42,6 +42,11 @@ class Rows(NamedTuple):
             last = matrix.shape[0] if picked is None else len(picked)
         return cls(matrix.data, matrix.indices, matrix.indptr, listed, first, last, matrix.shape[1])
 
+    def some(self, picked: Indices | None, first: int, last: int) -> Rows:
+        """Positions of another list of rows of the same matrix."""
+        listed = EVERY_ROW if picked is None else picked
+        return Rows(self.data, self.indices, self.indptr, listed, first, last, self.dim)
+
     @property
     def size(self) -> int:
         """How many rows these are."""
@@ -50,7 +55,7 @@ class Rows(NamedTuple):
     @property
     def about(self) -> int:
         """How many entries, if these rows are like the others."""
-        return len(self.data) * self.size // max(1, len(self.indptr) - 1)
+        return len(self.data) * (self.last - self.first) // max(1, len(self.indptr) - 1)
 
     def touched(self) -> tuple[Indices, Indices]:
         """The columns that have entries, increasing, and the place of each column among them."""

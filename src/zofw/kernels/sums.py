@@ -14,11 +14,10 @@ from zofw.core import Array, Indices
 from zofw.kernels import jit, losses
 from zofw.kernels.entries import U64, group_signs, halve, normal_rows, sign_rows
 from zofw.kernels.jit import device, fetch, kernel, over_rows
-from zofw.kernels.losses import LOSSES
+from zofw.kernels.losses import LINES, LOSSES, STRIP, TOTAL_LINES
 from zofw.kernels.packs import QUAD, SIGN_BITS, any_beyond, four_at, of_size, put
-from zofw.kernels.plain import LANES, LINES, STRIP, TOTAL_LINES
 from zofw.kernels.rows import Rows, Shift, Source, StencilSteps
-from zofw.kernels.words import Words
+from zofw.kernels.words import LANES, Words
 
 NAMES = list(LOSSES)
 LOGISTIC, WELSCH = NAMES.index("logistic"), NAMES.index("welsch")

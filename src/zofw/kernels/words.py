@@ -1,4 +1,4 @@
-"""Random words addressed by (key, row, word): the numbers behind every implicit law, in plain NumPy.
+"""Random words addressed by (key, row, word), the entries of U made of them, and products with U, in plain NumPy.
 
 Each row i of a direction matrix owns a SplitMix64 stream started at a hash of (key, i); word w of that stream is
 
@@ -19,19 +19,29 @@ G. E. P. Box, M. E. Muller, A note on the generation of random normal deviates, 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zofw.core import Array, Indices
+from zofw.core import Array, Indices, blocks
+from zofw.extras import lazy
+from zofw.kernels.rows import Rows
+
+sp = lazy("scipy.sparse")
 
 Words = NDArray[np.uint64]
 
 GOLDEN = 0x9E3779B97F4A7C15
 MIX_1 = 0xBF58476D1CE4E5B9
 MIX_2 = 0x94D049BB133111EB
-WORD_BITS = 64
+WORD_BITS, WORD_BYTES = 64, 8
+BYTE_BITS, BYTE_VALUES = 8, 256
+TILE_ENTRIES = 1 << 20  # entries of U alive at any time: 8 MB
+TILE_ROWS = 4096
+LANES = 64
 
 F32, U32 = np.float32, np.uint32
 # ln m = 2s(1 + s²/3 + s⁴/5 + …), s = (m − 1)/(m + 1), |s| ≤ 0.1716 for m in [1/√2, √2]
@@ -114,3 +124,120 @@ def cos_sin(lower: Any) -> Any:
     c, s = choose(swap, sine, cosine), choose(swap, cosine, sine)
     left, down = (lower & U32(1 << 30)) != U32(0), (lower & U32(1 << 31)) != U32(0)
     return choose(left, -c, c), choose(down, -s, s)
+
+
+class Numbers(Protocol):
+    """The entries of a d×b matrix as a rule, and the products a method needs of it."""
+
+    def block(self, key: int, rows: Indices, left: int, right: int) -> Array: ...  # U[rows, left:right]
+    def combine(self, key: int, dim: int, c: Array) -> Array: ...  # U c
+    def project(self, key: int, g: Array, count: int) -> Array: ...  # Uᵀ g
+    def squares(self, key: int, dim: int, count: int) -> Array: ...  # ‖u_j‖² for every column
+    def product(self, key: int, Z: Rows, count: int) -> Array: ...  # Z U for a sparse Z
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Any rule for entries: ``entries(key, rows, left, right)`` is U[rows, left:right]."""
+
+    entries: Callable[[int, Indices, int, int], Array]
+
+    def block(self, key: int, rows: Indices, left: int, right: int) -> Array:
+        return self.entries(key, rows, left, right)
+
+    def combine(self, key: int, dim: int, c: Array) -> Array:
+        out = np.zeros(dim)
+        at_once = max(1, TILE_ENTRIES // len(c))
+        for start in range(0, dim, at_once):
+            part = out[start : start + at_once]
+            tile = self.entries(key, np.arange(start, start + len(part), dtype=np.int64), 0, len(c))
+            for j, weight in enumerate(c):
+                part += tile[:, j] * weight
+        return out
+
+    def project(self, key: int, g: Array, count: int) -> Array:
+        return self._over_rows(key, len(g), count, lambda tile, start, stop: tile * g[start:stop, None])
+
+    def squares(self, key: int, dim: int, count: int) -> Array:
+        return self._over_rows(key, dim, count, lambda tile, start, stop: tile * tile)
+
+    def product(self, key: int, Z: Rows, count: int) -> Array:
+        rows, (touched, place) = Z.csr(), Z.touched()
+        compact = sp.csr_array((rows.data, place[rows.indices], rows.indptr), shape=(Z.size, len(touched)))
+        out = np.zeros((Z.size, count))
+        for left, right in blocks(count, max(1, TILE_ENTRIES // max(1, len(touched)))):
+            out[:, left:right] = compact @ self.entries(key, touched, left, right)
+        return out
+
+    def _over_rows(self, key: int, dim: int, count: int, terms: Callable[[Array, int, int], Array]) -> Array:
+        """Σ_i terms(U[i, :]) in tiles and lanes."""
+        out = np.zeros(count)
+        for top, bottom in blocks(dim, TILE_ROWS):
+            lanes = np.zeros((LANES, count))
+            for start, stop in blocks(bottom - top, LANES):
+                tile = self.entries(key, np.arange(top + start, top + stop, dtype=np.int64), 0, count)
+                lanes[: stop - start] += terms(tile, top + start, top + stop)
+            out += halve(lanes)
+        return out
+
+
+def halve(x: Array) -> Array:
+    """Sum over the first axis, of length 2^m: upper half added to lower half, m times."""
+    while len(x) > 1:
+        middle = len(x) // 2
+        x = x[:middle] + x[middle:]
+    return np.asarray(x[0])
+
+
+def byte_tables(c: Array) -> Array:
+    """Σ ± c over the eight columns of each byte, for its 256 values, (bytes, 256); bytes fill whole words."""
+    padded = np.zeros(WORD_BITS * -(-len(c) // WORD_BITS))
+    padded[: len(c)] = c
+    parts = padded.reshape(-1, BYTE_BITS, 1)
+    table = np.zeros((len(parts), 1))
+    for bit in range(BYTE_BITS):
+        table = np.concatenate([table - parts[:, bit], table + parts[:, bit]], axis=1)
+    return table
+
+
+def _row_bytes(key: int, start: int, stop: int, count: int) -> NDArray[np.uint8]:
+    """The bytes behind rows start, …, stop − 1."""
+    drawn = words(key, np.arange(start, stop, dtype=np.int64), 0, -(-count // WORD_BITS))
+    return drawn.astype("<u8").view(np.uint8)
+
+
+class Signs(Entries):
+    """Random signs: sixty-four entries to a word, eight at a time from a table."""
+
+    def combine(self, key: int, dim: int, c: Array) -> Array:
+        tables, out = byte_tables(c), np.zeros(dim)
+        for start, stop in blocks(dim, TILE_ROWS):
+            drawn = _row_bytes(key, start, stop, len(c))
+            found = tables[np.arange(len(tables)), drawn].reshape(stop - start, -1, WORD_BYTES)
+            while found.shape[2] > 1:
+                found = found[:, :, 0::2] + found[:, :, 1::2]
+            for word in range(found.shape[1]):
+                out[start:stop] += found[:, word, 0]
+        return out
+
+    def project(self, key: int, g: Array, count: int) -> Array:
+        out = np.zeros(count)
+        for start, stop in blocks(len(g), TILE_ROWS):
+            drawn = _row_bytes(key, start, stop, count)
+            counts = [np.bincount(column, g[start:stop], BYTE_VALUES) for column in drawn.T]
+            sums: Array = np.stack(counts, axis=1, dtype=float)
+            folded = np.empty((sums.shape[1], BYTE_BITS))
+            for bit in reversed(range(BYTE_BITS)):
+                low, high = sums[: 1 << bit], sums[1 << bit :]
+                folded[:, bit] = halve(high - low)
+                sums = low + high
+            out += folded.ravel()[:count]
+        return out
+
+
+def kept(drawn: Array) -> Entries:
+    """Entries that were drawn before: the table U itself stands for their rule."""
+    return Entries(lambda _, rows, left, right: drawn[rows, left:right])
+
+
+SOURCES: dict[str, Numbers] = {"signs": Signs(signs), "normals": Entries(normals)}

@@ -1,7 +1,7 @@
 """What made a number: versions, the commit, and a fingerprint of the code of the method that ran.
 
 The fingerprint of a method is a hash of the syntax trees, without docstrings, of the modules it rests on: its own and those
-it imports, as far as they are about the mathematics (algorithms, estimators, differences, schedules, laws of directions).
+it imports, as far as they are about the mathematics (algorithms, differences, schedules, laws of directions).
 Comments, docstrings and layout do not change it.
 """
 
@@ -27,7 +27,7 @@ from zofw.kernels import threads
 __all__ = ["Environment", "code_of", "environment"]
 
 PACKAGES = ("zofw", "numpy", "scipy", "numba", "torch", "scikit-learn", "matplotlib", "plotly")
-ROOMS = ("algorithms", "estimators", "differences", "schedules", "directions")
+ROOMS = ("algorithms", "differences", "schedules", "directions")
 INDEXES = ("zofw.algorithms", "zofw.directions")  # packages whose __init__ lists everything
 
 

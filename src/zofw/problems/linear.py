@@ -15,7 +15,7 @@ from zofw.core import Array, Batch, Directions, Indices, Matrix, Pattern, Query,
 from zofw.directions import Coordinates, Implicit, UnitSteps
 from zofw.extras import lazy
 from zofw.kernels import table
-from zofw.kernels.plain import LINES
+from zofw.kernels.losses import LINES
 from zofw.kernels.rows import KINDS, NO_OFFSETS, Rows, Shift, Source, StencilSteps
 from zofw.problems.abilities import TILE_VALUES, Sums
 from zofw.problems.evaluate import reduce_table
@@ -57,11 +57,11 @@ class LinearModel(ABC):
         entries = f", nnz={self.matrix.nnz}" if self.sparse else ""
         return f"{type(self).__name__}(n={self.n}, dim={self.dim}{entries})"
 
-    @property
+    @cached_property
     def n(self) -> int:
         return int(self.matrix.shape[0])
 
-    @property
+    @cached_property
     def dim(self) -> int:
         return int(self.matrix.shape[1])
 
@@ -134,47 +134,53 @@ class LinearModel(ABC):
         return kernel_for(query, self.sparse, self.formula is not None)
 
     def sums(self, query: Query, tile: Tile) -> Sums:
-        row, part = self.kernel(query), self._part(query.batch, tile.top, tile.bottom)
+        row = kernel_for(query, self.sparse, self.formula is not None)
         if row.routine == "at_once" and tile.right - tile.left == query.count:
-            return self._at_once(query, row, part)
+            return self._at_once(query, row, self._rows.some(query.batch.indices, tile.top, tile.bottom))
         if row.routine == "at_once":  # some columns alone, as parts of a sum may have them
             row = table.PRODUCTS
-        return self._routines[row.routine](self, query, tile, part)
+        return self._routines[row.routine](self, query, tile, self._part(query.batch, tile.top, tile.bottom))
 
     def _values(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
         """φ at the anchors."""
         return Sums(self.loss(part.margins(query.anchors)).sum(axis=1, keepdims=True))
 
-    def _at_once(self, query: Query, row: table.Row, part: BatchRows) -> Sums:
+    def _at_once(self, query: Query, row: table.Row, rows: Rows) -> Sums:
         """The sums of all points of a tile by one kernel that does everything."""
-        U, rows = query.directions, part.sparse
-        assert isinstance(U, Implicit)
-        source = Source(KINDS.index(str(U.law.kernel)), U.key, U.count)
-        shift = Shift(NO_OFFSETS if self.offsets is None else self.offsets, self.unit)
-        by, steps = kernels.routines(rows.size * U.count), self._steps(query)
-        return self._scaled(
-            by.answer(str(row.kernel), str(self.formula), rows, shift, query.anchors, source, steps)
-        )
+        U, kernel, loss = query.directions, row.kernel, self.formula
+        assert isinstance(U, Implicit) and kernel is not None and loss is not None
+        by = kernels.settled or kernels.routines(rows.size * U.count)
+        source = Source(KINDS.index(U.law.kind), U.key, U.count)
+        sums = by.answer(kernel, loss, rows, self._shift, query.anchors, source, self._steps(query))
+        return Sums(sums if self.height == 1.0 else self.height * sums)
+
+    @cached_property
+    def _rows(self) -> Rows:
+        """All rows of a sparse A."""
+        return Rows.of(self.matrix)
+
+    @cached_property
+    def _shift(self) -> Shift:
+        return Shift(NO_OFFSETS if self.offsets is None else self.offsets, self.unit)
 
     def _along_products(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
         """The same from A·U, without a table of values."""
         along = np.ascontiguousarray(part.along(_directions(query))[:, tile.left : tile.right])
         t = part.margins(query.anchors) / self.unit
         steps = self._steps(query)._replace(base=query.stencil.has_base and tile.first)
-        by = kernels.routines(t.size * along.shape[1])
+        by = kernels.settled or kernels.routines(t.size * along.shape[1])
         return self._scaled(by.stencil_sums(str(self.formula), t, along, steps))
 
     def _along_coordinates(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
         """The same along coordinates, from the non-zeros alone."""
-        wanted, rows = coordinates(query, tile), part.sparse
-        place = None
+        wanted, rows, place = coordinates(query, tile), part.sparse, None
         if len(wanted) < self.dim:
             place = np.full(self.dim, -1, dtype=np.int64)
             place[wanted] = np.arange(len(wanted))
         t, steps = part.margins(query.anchors) / self.unit, self._steps(query)
-        by = kernels.routines(len(t) * steps.sides * (rows.about + len(wanted)))
-        found = self._scaled(by.coordinate_sums(str(self.formula), rows, place, len(wanted), t, steps))
-        return found if query.stencil.has_base and tile.first else Sums(found.values[:, :-1])
+        by = kernels.settled or kernels.routines(len(t) * steps.sides * (rows.about + len(wanted)))
+        found = by.coordinate_sums(str(self.formula), rows, place, len(wanted), t, steps)
+        return self._scaled(found if query.stencil.has_base and tile.first else found[:, :-1])
 
     def _table(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
         """All values φ(t ± μAU), in a table."""
@@ -269,7 +275,7 @@ class LinearModel(ABC):
     def _part(self, batch: Batch, top: int, bottom: int) -> BatchRows:
         """Positions top, …, bottom − 1 of a batch; sparse rows without a copy."""
         index = slice(top, bottom) if batch.indices is None else batch.indices[top:bottom]
-        rows = Rows.of(self.matrix, batch.indices, top, bottom) if self.sparse else self.matrix[index]
+        rows = self._rows.some(batch.indices, top, bottom) if self.sparse else self.matrix[index]
         return BatchRows(rows, index, self.offsets)
 
 
@@ -294,7 +300,8 @@ class BatchRows(NamedTuple):
     def margins(self, points: Array) -> Array:
         """t for every point (rows) and component (columns), contiguous."""
         if isinstance(self.rows, Rows):
-            t = kernels.routines(len(points) * self.rows.size).margins(self.rows, points)
+            by = kernels.settled or kernels.routines(len(points) * self.rows.size)
+            t = by.margins(self.rows, points)
         else:
             t = np.ascontiguousarray((self.rows @ points.T).T)
         if self.offsets is not None:
@@ -308,16 +315,16 @@ class BatchRows(NamedTuple):
 
 def kernel_for(query: Query, sparse: bool, by_formula: bool = True) -> table.Row:
     """The kernel for a query of a linear model with sparse or dense rows, and a loss that is among the kernels or not."""
-    U = query.directions
-    if U is None:
+    U, stencil = query.directions, "differences" if by_formula and not query.variance else "variance"
+    if isinstance(U, Implicit):
+        law = U.law.kernel or "other"
+        law = f"few {law}" if U.law.kernel and U.dim * U.count <= table.FEW else law
+    elif U is None:
         law, stencil = "none", "value"
+    elif isinstance(U, UnitSteps) and query.stencil is Stencil.AHEAD:
+        law = "unit steps"
     else:
         law = "coordinates" if isinstance(U, Coordinates) else "other"
-        law = "unit steps" if isinstance(U, UnitSteps) and query.stencil is Stencil.AHEAD else law
-        stencil = "differences" if by_formula and not query.variance else "variance"
-    if isinstance(U, Implicit):
-        kind = U.law.kernel or "other"
-        law = f"few {kind}" if U.law.kernel and U.dim * U.count <= table.FEW else kind
     return table.KERNELS[law, "sparse" if sparse else "dense", "paired" if query.paired else stencil]
 
 

@@ -1,4 +1,4 @@
-"""What was given at the door: a problem or a function, a starting point, keywords of other libraries."""
+"""What was given at the door: a problem or a function, a starting point, a seed, keywords of other libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.arrays import to_numpy
-from zofw.core import Array, Problem
+from zofw.core import Array, Problem, Seed
 from zofw.problems import BlackBox
 from zofw.sets import Region, can_clip
 
@@ -222,3 +222,20 @@ def towards(region: Region, x: Array) -> Array:
             (middle, outside) if region.contains(x + middle * (centre - x)) else (inside, middle)
         )
     return x + inside * (centre - x)
+
+
+def entropy_of(rng: Seed) -> tuple[int, ...]:
+    """The integers behind a seed, a ``SeedSequence``, a ``Generator`` or ``BitGenerator`` (drawn from) or None."""
+    if isinstance(rng, (np.random.Generator, np.random.BitGenerator)):
+        return tuple(int(word) for word in np.random.default_rng(rng).integers(1 << 32, size=4))
+    if isinstance(rng, np.random.SeedSequence) and rng.spawn_key:
+        return tuple(int(word) for word in rng.generate_state(4))
+    try:
+        sequence = rng if isinstance(rng, np.random.SeedSequence) else np.random.SeedSequence(rng)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            "rng should be a whole number of at least 0, a list of them, a numpy.random.Generator, BitGenerator or "
+            f"SeedSequence, or None; got {rng!r:.60}. For a RandomState write numpy.random.default_rng(seed)."
+        ) from error
+    words = np.atleast_1d(np.asarray(sequence.entropy, dtype=object))
+    return tuple(int(word) for word in words)

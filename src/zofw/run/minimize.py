@@ -16,9 +16,8 @@ from zofw.run.answering.pipeline import ExecutorError, Here, Pipeline
 from zofw.run.answering.policy import Retry, as_policy
 from zofw.run.answering.signals import Interrupted, Signals, look
 from zofw.run.files.run_files import RunFiles
-from zofw.run.given import as_problem, first_known, known_members, refuse
+from zofw.run.given import as_problem, entropy_of, first_known, known_members, refuse
 from zofw.run.record.status import Status
-from zofw.run.session.iteration import entropy_of
 from zofw.run.session.session import Observer, Session
 from zofw.run.session.told import AnswerRefused
 from zofw.sets import SetLike, as_set

@@ -46,7 +46,8 @@ class L1Ball(Ball):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """The vertex ∓r e_i of the greatest |g_i|."""
-        g = point(self, g)
+        if not (isinstance(g, np.ndarray) and g.ndim == 1 and g.dtype == np.float64 and g.size):
+            g = point(self, g)
         highest, lowest = int(g.argmax()), int(g.argmin())
         up, down = g.item(highest), -g.item(lowest)
         if not (isfinite(up) and isfinite(down)):  # NaN is found by both; this ends in a sentence

@@ -17,9 +17,8 @@ import numpy as np
 
 from zofw.algorithms.facts import Estimate, Facts
 from zofw.core import Array, Query, Stencil, Step, Task, frank_wolfe_info
-from zofw.differences import slopes
+from zofw.differences import fresh, slopes
 from zofw.directions import Rademacher
-from zofw.estimators import fresh
 
 
 @dataclass(frozen=True)

@@ -41,11 +41,11 @@ from zofw.core.task import no_gradient
 from zofw.run.files.documents import FileError
 from zofw.run.files.journal import Entry, EntryKind
 from zofw.run.files.run_files import RunFiles, read_journal, read_run
-from zofw.run.given import starting_point
+from zofw.run.given import entropy_of, starting_point
 from zofw.run.record.run import FAILED, Limits, Run
 from zofw.run.record.trace import COLUMNS
 from zofw.run.session.diagnosis import ROWS_PER_DECADE
-from zofw.run.session.iteration import cost_of_value, entropy_of
+from zofw.run.session.ending import cost_of_value
 from zofw.sets import SetLike, as_set
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def make_task(
     """What the method sees; only a first-order one sees the gradient, and none the problem behind its functions."""
     support, pattern = handed.support, handed.pattern if run.structure else None
     task = Task(region, int(run.dim), int(run.n), granted, run.limits.max_iter, inside=run.inside)
-    task.gap_tol, task.resolution, task.draw = run.gap_tol, run.resolution, kernels.integers
+    task.gap_tol, task.resolution, task.draw = run.gap_tol, run.resolution, kernels.drawing()
     if support is not None:
         task.support = lambda batch: support(batch)
     if pattern is not None:
@@ -208,7 +208,8 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
         )
         check_run(run, region, run.method.init(task, np.array(run.state.x, dtype=float)))
         session = cls.__new__(cls)
-        session.take_up(run, task, handed)
+        session.observers = list(handed.observers)
+        session.take_up(run, task, handed.objective, handed.dtype)
         session.reopen()
     except EvaluationError:
         raise

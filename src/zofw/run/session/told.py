@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from zofw.core import Answer, Array, ConvexSet, Query
+from zofw.core.query import DOUBLE
 from zofw.differences import LARGEST, STEEPEST, slopes
 from zofw.directions import Explicit, UnitSteps
 from zofw.directions.coordinate import Coordinates
@@ -47,13 +48,13 @@ class RadiusWatch:
 
     def __init__(self, dtype: DTypeLike) -> None:
         self.eps = float(np.finfo(dtype).eps)
-        self._smallest = np.inf
+        self.below = np.inf  # only such radii are worth a look
 
     def __call__(self, query: Query, answer: Answer) -> None:
         mu, eps, b = query.radius, self.eps, query.count
-        if mu > 0.5 * self._smallest or isinstance(query.asked, Explicit | UnitSteps | None):
+        if mu > self.below or isinstance(query.asked, Explicit | UnitSteps | None):
             return
-        self._smallest = mu
+        self.below = 0.5 * mu
         if mu >= np.sqrt(eps) * max(1.0, float(np.abs(query.anchors).max())):
             return
         ahead = answer.values[:, :b]
@@ -156,11 +157,15 @@ def too_near(query: Query, run: Run) -> str | None:
 def check_answer(query: Query, told: Answer | ArrayLike) -> Answer:
     """The answer in its form, or a sentence about what is wrong with it."""
     rows = len(query.anchors)
-    if isinstance(told, Answer) and _perfect(told.values, query, query.width, LARGEST):
-        if not query.variance:
-            return Answer(told.values.copy())
+    if query.variance and isinstance(told, Answer) and query.fits(told.values):
         spread = told.variance
-        if spread is not None and _perfect(spread, query, query.count, STEEPEST) and spread.min() >= 0.0:
+        if (
+            isinstance(spread, np.ndarray)
+            and spread.dtype == DOUBLE
+            and spread.shape == (rows, query.count)
+            and spread.min() >= 0.0
+            and spread.max() <= STEEPEST
+        ):
             return Answer(told.values.copy(), spread.copy())
     told = told if isinstance(told, Answer) else Answer(_numbers(told))
     values = _table(told.values, (rows, query.width), "values", LARGEST)
@@ -184,17 +189,6 @@ def _check_slopes(query: Query, values: Array) -> None:
             f"The answer has differences that come to a slope of {steepest:g} over the radius {query.radius:g}, beyond "
             f"{STEEPEST:g}: methods cannot square that. Take a larger radius or rescale the objective."
         )
-
-
-def _perfect(told: Array, query: Query, width: int, most: float) -> bool:
-    """Whether there is nothing to say about a table, nor to convert, nor to fear of its slopes."""
-    return (
-        isinstance(told, np.ndarray)
-        and told.dtype == np.float64
-        and told.shape == (len(query.anchors), width)
-        and (query.count == 0 or query.radius >= 2.0 * LARGEST / STEEPEST)
-        and bool(np.vdot(told, told) <= most * most)
-    )
 
 
 def _table(told: ArrayLike, shape: tuple[int, int], name: str, largest: float) -> Array:

@@ -1,0 +1,65 @@
+"""How a run ends: by what an iteration found, and with f at the point that it returns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator
+
+import numpy as np
+
+from zofw.core import Answer, Batch, Info, Purpose, Query
+from zofw.run.record.run import Known, Run
+from zofw.run.record.status import Status
+
+SHARE = 50  # learning f at the end takes at most this part of the budget
+GROUPS = 20  # of a sample, whose means tell the standard error
+
+
+def ending_status(info: Info, gap_tol: float | None, method: str) -> Status | None:
+    """How an iteration ends a run by what it found, where it does; a bound above the tolerance never converges."""
+    if not isinstance(info, Info):
+        raise TypeError(
+            f"A step returns (state, Info(…)); {method} returned a {type(info).__name__} beside its state. "
+            "Give its gap as Info(gap=…), other numbers as Info(numbers={…})."
+        )
+    within = gap_tol is not None and info.bound is not None and info.bound <= gap_tol
+    if within or (gap_tol is None and info.ending is not None and info.ending.converged):
+        return Status.CONVERGED
+    if info.ending is not None:
+        return Status.STALLED
+    if gap_tol is not None and info.bound is None and info.gap is not None and info.gap <= gap_tol:
+        return Status.ESTIMATED
+    return None
+
+
+def cost_of_value(n: int, budget: int) -> int:
+    """Queries that f at one point may take: n, or a sample of a fiftieth of the budget where that is less."""
+    most = max(2, budget // SHARE)
+    return n if n <= most else most
+
+
+def least_budget(n: int, iteration: int) -> int:
+    """The least budget that pays for an iteration beside f at one point."""
+    budget = iteration + 1
+    while budget - cost_of_value(n, budget) < iteration:
+        budget = iteration + cost_of_value(n, budget)
+    return budget
+
+
+def learn(run: Run, sample: Callable[[], np.random.Generator]) -> Generator[Query, Answer, Known]:
+    """f at x: the mean over all components or, where that is dear, over a sample whose groups tell its error."""
+    x = run.x.copy()
+    size = cost_of_value(run.n, run.limits.budget or run.nfev)
+    if size == run.n:
+        answer = yield Query(x, Batch(run.n), purpose=Purpose.RESULT)
+        return Known(x, float(answer.values[0, 0]))
+    drawn = sample().choice(run.n, size, replace=False)
+    groups = np.array_split(drawn, min(GROUPS, size))
+    means = []
+    for indices in groups:
+        answer = yield Query(x, Batch(run.n, indices), purpose=Purpose.RESULT)
+        means.append(float(answer.values[0, 0]))
+    weights = np.array([len(indices) for indices in groups]) / size
+    mean = float(weights @ means)
+    spread = float(weights @ (np.array(means) - mean) ** 2) / (len(groups) - 1)
+    return Known(x, mean, math.sqrt(spread * (1.0 - size / run.n)))
