@@ -144,7 +144,7 @@ def test_chunks_do_not_matter(name, monkeypatch):
 
     whole, paid = end()
     monkeypatch.setattr("zofw.directions.implicit.TILE_ENTRIES", 16)
-    monkeypatch.setattr("zofw.kernels.plain.TILE_ENTRIES", 16)
+    monkeypatch.setattr("zofw.kernels.words.TILE_ENTRIES", 16)
     pieces, paid_in_pieces = end()
     np.testing.assert_allclose(pieces, whole, atol=1e-9)
     assert paid_in_pieces == paid

@@ -65,7 +65,7 @@ def sums(*arguments):
 @pytest.mark.parametrize("subset", [False, True])
 def test_sums_along_coordinates(monkeypatch, name, sides, subset):
     rng = np.random.default_rng(4)
-    monkeypatch.setattr("zofw.kernels.plain.GROUP_LINES", 40)
+    monkeypatch.setattr("zofw.kernels.losses.GROUP_LINES", 40)
     A = sp.csr_array(sp.random_array((150, 30), density=0.2, rng=rng, format="csr"))
     A.data = rng.standard_normal(A.nnz) * rng.choice([1.0, 50.0], A.nnz)
     place = None
@@ -98,7 +98,7 @@ def test_series_are_the_loss_to_rounding_within_their_reach(name):
     if name == "logistic":
         t = np.concatenate([t, [[40.0], [-300.0], [650.0]]])
     steps = loss.reach * np.array([[-1.0, -0.5, 0.1, 1.0]]) * np.ones_like(t)
-    (found,) = plain._values(loss, t, steps, 1)
+    (found,) = losses._values(loss, t, steps, 1)
     with mpmath.workdps(60):
         exact = np.array(
             [

@@ -156,8 +156,8 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     ("core/query.py", "cost=k * width * (1 if paired else size)", "cost=width * (1 if paired else size)"),
     ("core/task.py", "self.lmos += 1", "self.lmos += 2"),
     ("core/task.py", "self.budget - self.paid", "self.budget"),
-    ("run/session/session.py", "self.run.ledger[line] += cost", "self.run.ledger[line] += 1"),
-    ("run/session/session.py", "elif query.cost <= self.remaining:", "elif query.cost < self.remaining:"),
+    ("run/session/loop.py", "run.ledger[query.purpose.line] += cost", "run.ledger[query.purpose.line] += 1"),
+    ("run/session/loop.py", "query.cost <= self.remaining:", "query.cost < self.remaining:"),
     ("atoms.py", "np.multiply(x, 1.0 - gamma, dtype=np.float64)", "np.multiply(x, 1.0, dtype=np.float64)"),
     (A + "frank_wolfe.py", "float(w[i] / (1.0 - w[i]))", "float(w[i])"),
 )

@@ -157,11 +157,18 @@ def row_margins(rows: Rows, points: Array, out: Array, start: int, stop: int) ->
 
 
 @device
-def polynomial(c: Array, m: int, d: float) -> Any:
-    """c_0 + c_1 d + … + c_6 d⁶ with the coefficients c[:, m], even and odd powers apart."""
+def powers(c: Array, m: int, d: float) -> Any:
+    """The even and the odd powers of c_0 + c_1 d + … + c_6 d⁶ with the coefficients c[:, m]."""
     x = d * d
     even = c[0, m] + x * (c[2, m] + x * (c[4, m] + x * c[6, m]))
-    return even + d * (c[1, m] + x * (c[3, m] + x * c[5, m]))
+    return even, d * (c[1, m] + x * (c[3, m] + x * c[5, m]))
+
+
+@device
+def polynomial(c: Array, m: int, d: float) -> Any:
+    """The sum of both."""
+    even, odd = powers(c, m, d)
+    return even + odd
 
 
 @device
@@ -390,11 +397,14 @@ def coordinate_groups(
                     total[last] += c[0, i]
                     for p in range(group.begins[i], group.ends[i]):
                         j = place[indices[p]] if len(place) else np.int64(indices[p])
+                        if j < 0:
+                            continue
                         d = steps.mu * data[p]
-                        for side in range(steps.sides if j >= 0 else 0):
-                            step = d if side == 0 else -d
-                            if abs(d) <= REACH[loss] and abs(margins[i]) <= FAR[loss]:
-                                after = polynomial(c, i, step)
-                            else:
-                                after = value(loss, margins[i] + step)
-                            total[side * width + j] += after - c[0, i]
+                        if abs(d) <= REACH[loss] and abs(margins[i]) <= FAR[loss]:
+                            even, odd = powers(c, i, d)
+                            ahead, behind = even + odd, even - odd
+                        else:
+                            ahead, behind = value(loss, margins[i] + d), value(loss, margins[i] - d)
+                        total[j] += ahead - c[0, i]
+                        if steps.sides == 2:
+                            total[width + j] += behind - c[0, i]
