@@ -246,4 +246,8 @@ class Info:
 
 def frank_wolfe_info(g: Array, x: Array, s: Atom, **numbers: float) -> Info:
     """⟨g, x − s⟩ at the x that the iteration began with, and the method's own numbers."""
-    return Info(gap(g, x, s), at_start=True, numbers=numbers)
+    info = Info.__new__(Info)
+    vars(info).update(
+        gap=gap(g, x, s), gap_error=None, bound=None, at_start=True, ending=None, numbers=numbers
+    )
+    return info

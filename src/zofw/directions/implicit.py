@@ -72,7 +72,8 @@ class IndependentColumns:
         return 1.0 / count
 
     def check(self, dim: int, count: int) -> None:
-        at_least_one(count)
+        if type(count) is not int or count < 1:
+            at_least_one(count)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -176,19 +175,21 @@ class Abilities:
     dtype: DTypeLike
 
 
-_asked: WeakKeyDictionary[Problem, Abilities] = WeakKeyDictionary()
+MEMO = "_zofw_abilities"
 
 
 def abilities(problem: Problem) -> Abilities:
-    """What a problem can do; asked once, where it can be remembered."""
+    """What a problem can do; asked once, and remembered by the problem itself, so that both are forgotten together."""
     try:
-        if (known := _asked.get(problem)) is not None:
-            return known
-        found = _abilities(problem)
-        _asked[problem] = found
-        return found
-    except TypeError:
+        own = vars(problem)
+    except TypeError:  # it has slots
         return _abilities(problem)
+    known: tuple[Problem, Abilities] | None = own.get(MEMO)
+    if known is not None and known[0] is problem:  # and no copy of it
+        return known[1]
+    found = _abilities(problem)
+    own[MEMO] = problem, found
+    return found
 
 
 def _known_support(problem: Problem) -> Callable[[Batch], Indices] | None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
+from zofw.core.query import DOUBLE
 from zofw.sets.protocol import Ball, gradient, point, register
 from zofw.sets.thresholds import shrink_to_l1
 
@@ -46,7 +47,7 @@ class L1Ball(Ball):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """The vertex ∓r e_i of the greatest |g_i|."""
-        if not (isinstance(g, np.ndarray) and g.ndim == 1 and g.dtype == np.float64 and g.size):
+        if not (isinstance(g, np.ndarray) and g.dtype == DOUBLE and g.ndim == 1 and g.size):
             g = point(self, g)
         highest, lowest = int(g.argmax()), int(g.argmin())
         up, down = g.item(highest), -g.item(lowest)

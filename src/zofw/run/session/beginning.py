@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from zofw.run.session.session import Observer, Session
 
 logger = logging.getLogger("zofw")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,17 +157,31 @@ def check_sizes(
         raise ValueError(f"diagnose should be at least 0, which switches diagnosis off; got {diagnose!r}.")
 
 
+class Sealed(Generic[T]):
+    """A function of a problem's that a method may call, and that holds nothing which leads to the problem."""
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(self, function: Callable[[Batch], T]) -> None:
+        _behind[self] = function
+
+    def __call__(self, batch: Batch) -> T:
+        return cast(T, _behind[self](batch))
+
+
+_behind: WeakKeyDictionary[object, Callable[[Batch], object]] = WeakKeyDictionary()
+
+
 def make_task(
     run: Asked | Run, region: ConvexSet, granted: int | None, handed: Handed, first_order: bool
 ) -> Task:
     """What the method sees; only a first-order one sees the gradient, and none the problem behind its functions."""
-    support, pattern = handed.support, handed.pattern if run.structure else None
     task = Task(region, int(run.dim), int(run.n), granted, run.limits.max_iter, inside=run.inside)
     task.gap_tol, task.resolution, task.draw = run.gap_tol, run.resolution, kernels.drawing()
-    if support is not None:
-        task.support = lambda batch: support(batch)
-    if pattern is not None:
-        task.known_pattern = lambda batch: pattern(batch)
+    if handed.support is not None:
+        task.support = Sealed(handed.support)
+    if handed.pattern is not None and run.structure:
+        task.known_pattern = Sealed(handed.pattern)
     return FirstOrderTask(**vars(task), gradient=handed.gradient or no_gradient) if first_order else task
 
 

@@ -129,7 +129,7 @@ class Loop(RunView):
         self.run, self.task = run, task
         self.files, self.parts, self.in_hand = None, [], 0
         self.diagnosis = Diagnosis(run, objective)
-        self._stream = Stream(run.entropy)
+        self._set, self._stream = task.set, Stream(run.entropy)
         self._radii, self._assumptions = RadiusWatch(dtype), AssumptionWatch(run.number == 0)
         self._open: Query | None = None
         self._told: Query | None = None
@@ -200,7 +200,7 @@ class Loop(RunView):
         run.number += 1
         self._open, self._told = None, query
         if whole:
-            run.seen, run.here, run.best = remembered(run, query, sound.values, self.task.set)
+            run.seen, run.here, run.best = remembered(run, query, sound.values, self._set)
         self._advance(sound)
 
     # ------------------------------------------------------------------ iterations
@@ -236,7 +236,7 @@ class Loop(RunView):
                     run.info = dataclasses.replace(run.info, ending=Ending(False, found))
                     self._end(Status.STALLED)
                     continue
-                self._open = keep_inside(query, self.task.set) if run.inside else query
+                self._open = keep_inside(query, self._set) if run.inside else query
                 return
 
     def _past_limits(self) -> bool:
