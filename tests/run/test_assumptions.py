@@ -47,7 +47,7 @@ def test_a_function_flat_in_steps_is_named_once():
     assert sum("f is flat in steps" in one for one in said) == 1 and "differences of zo-sfw" in said[0]
 
 
-@pytest.mark.parametrize("method", ["zo-sfw", "zsfw-dvr", "fw-black", "zscg"])
+@pytest.mark.parametrize("method", ["zo-sfw", "zsfw-dvr", "fw-black", "zscg", "zo-fw", "acc-szofw"])
 def test_an_auc_that_rises_is_named(method):
     """1 − AUC of real data, from a good start: every one of these ends above it."""
     Z, y = zofw.data.load("breast-cancer")

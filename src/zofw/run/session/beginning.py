@@ -315,7 +315,8 @@ def _numbers(array: object) -> bool:
 def tell_again(session: Session, entries: Sequence[Entry]) -> None:
     """Do again what entries beyond a session say was done, whatever the time; keep what they have of the open query."""
     run, limits = session.run, session.run.limits
-    run.limits = limits.with_(max_time=None)
+    if entries:
+        run.limits = limits.with_(max_time=None)
     for entry in entries:
         if entry.serial == run.serial:
             _do_again(session, entry)

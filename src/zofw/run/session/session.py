@@ -174,7 +174,8 @@ class Session(Loop):
         if limits and run.closing is not None:
             self._close()
             run.closing, run.learning = None, Iteration()
-        run.limits = run.limits.with_(**limits)
+        if limits:
+            run.limits = run.limits.with_(**limits)
         if run.pays and run.limits.budget is not None:
             run.reserve = cost_of_value(run.n, run.limits.budget)
         run.granted = run.limits.granted(run.reserve)
@@ -235,7 +236,7 @@ class Session(Loop):
 
     def snapshot(self) -> Run:
         """The run as a checkpoint writes it."""
-        self.run.seconds = self.seconds
+        self.run.seconds = self.diagnosis.clock.read()
         return self.run
 
     def checkpoint(self, path: str | os.PathLike[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -18,7 +18,7 @@ from zofw.run.record.run import Known, Run
 
 NOISE = 16.0  # differences below this many units in the last place of the values are not to be trusted
 ENOUGH = 20  # iterations before a run is judged by where it ends
-CLIMB = 0.25  # of the greatest rise: from a good start a sound method rises too, and comes down like 1/t
+CLIMB = 0.2  # of the greatest rise: from a good start a sound method rises too, and comes down like 4/t
 FLAT = 0.5  # share of differences that are exactly zero
 STEPS = 10  # differences that are exactly zero at points where others are not
 LOOKED = 1000  # differences that are looked at
@@ -32,6 +32,7 @@ class AnswerRefused(ValueError):
     """An answer that no method could work with; whoever told it may tell another."""
 
 
+@dataclass
 class RadiusWatch:
     """Warns when the radius is below √ε and most differences of an answer are within rounding error of its values.
 
@@ -44,14 +45,15 @@ class RadiusWatch:
     ----------
     dtype
         The precision of the values.
+    below
+        Only such radii are worth a look.
     """
 
-    def __init__(self, dtype: DTypeLike) -> None:
-        self.eps = float(np.finfo(dtype).eps)
-        self.below = np.inf  # only such radii are worth a look
+    dtype: DTypeLike
+    below: float = math.inf
 
     def __call__(self, query: Query, answer: Answer) -> None:
-        mu, eps, b = query.radius, self.eps, query.count
+        mu, eps, b = query.radius, float(np.finfo(self.dtype).eps), query.count
         if mu > self.below or isinstance(query.asked, Explicit | UnitSteps | None):
             return
         self.below = 0.5 * mu
@@ -71,14 +73,17 @@ class RadiusWatch:
             )
 
 
+@dataclass
 class AssumptionWatch:
     """Warns once where f looks flat in steps, and once where a run ends above its beginning.
 
     Slopes of a function that counts, such as an error rate or 1 − AUC, are exactly zero almost everywhere, and huge where it
     jumps. Random directions move every coordinate, so of a function without steps either all differences at a point are zero
-    or hardly any. A method that goes by such slopes may climb: the lowest level of the second half of its iterations is then
-    above that of the first query, by more than the values of either query differ among each other and by a quarter of the
-    greatest rise. The level of a query for slopes, over all components, is the median of its values.
+    or hardly any; along coordinates nothing follows, for f may not depend on some. A method that goes by such slopes may climb:
+    the lowest level of the second half of its iterations, or f at the last iterate where it was paid for, is then above
+    the level of the first query by more than the values of either query differ among each other and by a fifth of the
+    greatest rise. The level of a query for slopes, over all components, is the median of its values. Of a sum whose batches
+    are sampled no such level is known, and nothing is said.
 
     Parameters
     ----------
@@ -86,56 +91,68 @@ class AssumptionWatch:
         Whether the run begins here; one that is resumed is not judged by its beginning.
     """
 
-    def __init__(self, fresh: bool) -> None:
-        self._fresh = fresh
-        self._first: tuple[float, float] | None = None  # level and spread of the first query
-        self._lows, self._next, self._spread, self._high = [math.inf, math.inf], 1, 0.0, -math.inf
-        self._zeros = self._seen = self._steps = 0
+    fresh: bool
+    first: tuple[float, float] | None = None  # level and spread of the first query
+    lows: tuple[float, float] = (math.inf, math.inf)  # of the last half of the iterations, and of more
+    next: int = 1
+    spread: float = 0.0
+    high: float = -math.inf
+    zeros: int = 0
+    seen: int = 0
+    steps: int = 0
 
     def __call__(self, query: Query, answer: Answer, run: Run) -> None:
         values = answer.values
         if query.count == 0:  # a point that is tried is no iterate
             return
-        if self._seen < LOOKED and not isinstance(query.asked, Explicit | UnitSteps | Coordinates | None):
+        if self.seen < LOOKED and not isinstance(query.asked, Explicit | UnitSteps | Coordinates | None):
             self._look_at_steps(query, values, run)
-        if not self._fresh or query.purpose.line not in ("estimate", "refresh"):
+        if not self.fresh or query.purpose.line not in ("estimate", "refresh"):
             return
         ordered = sorted(values.ravel().tolist()) if values.size < FEW else np.sort(values, axis=None)
         level = 0.5 * float(ordered[(values.size - 1) // 2] + ordered[values.size // 2])
-        self._spread, self._high = float(ordered[-1] - ordered[0]), max(self._high, level)
-        if self._first is None:
-            self._first = level, self._spread
-        if run.nit >= self._next:  # the lowest of the last half of the iterations, and of more
-            self._next, self._lows = 2 * run.nit, [self._lows[1], math.inf]
-        self._lows[1] = min(self._lows[1], level)
+        self.spread, self.high = float(ordered[-1] - ordered[0]), max(self.high, level)
+        if self.first is None:
+            self.first = level, self.spread
+        if run.nit >= self.next:
+            self.next, self.lows = 2 * run.nit, (self.lows[1], math.inf)
+        self.lows = self.lows[0], min(self.lows[1], level)
 
     def _look_at_steps(self, query: Query, values: Array, run: Run) -> None:
         b = query.count
         zero = values[:, :b] == (values[:, b : 2 * b] if query.stencil.two_sided else values[:, b:])
-        self._zeros += int(np.count_nonzero(zero))
-        self._steps += int(np.count_nonzero(zero & ~zero.all(axis=1, keepdims=True)))
-        before, self._seen = self._seen, self._seen + zero.size
-        flat = before < DIFFERENCES <= self._seen and FLAT * self._seen <= self._zeros < self._seen
-        if flat or self._steps >= STEPS:
+        self.zeros += int(np.count_nonzero(zero))
+        self.steps += int(np.count_nonzero(zero & ~zero.all(axis=1, keepdims=True)))
+        before, self.seen = self.seen, self.seen + zero.size
+        flat = before < DIFFERENCES <= self.seen and FLAT * self.seen <= self.zeros < self.seen
+        if flat or self.steps >= STEPS:
             warnings.warn(
-                f"{self._zeros} of the first {self._seen} differences of {run.method.name} are exactly zero and the others are not: "
+                f"{self.zeros} of the first {self.seen} differences of {run.method.name} are exactly zero and the others are not: "
                 f"at the radius {query.radius:.2g} f is flat in steps, as an error rate or an AUC is. Slopes say nothing there. "
                 "Take a larger radius or a smooth loss, or method='auto'.",
                 UserWarning,
                 stacklevel=3,
             )
-            self._seen = LOOKED
+            self.seen = LOOKED
 
     def at_the_end(self, run: Run) -> None:
         """Compare where a run ends with where it began."""
-        if self._first is None or run.nit < ENOUGH:
+        if self.first is None or run.nit < ENOUGH:
             return
-        (first, spread), low = self._first, min(self._lows)
-        if math.isfinite(low) and low - first > max(spread + self._spread, CLIMB * (self._high - first)):
+        (first, spread), low, here = self.first, min(self.lows), run.here
+        last = -math.inf if here is None else here.value - 2.0 * here.error
+        if math.isfinite(low) and max(low, last) - first > max(
+            spread + self.spread, CLIMB * (self.high - first)
+        ):
+            end = (
+                f"ends at {last:.4g}"
+                if last > low
+                else f"stays above {low:.4g} in the second half of its iterations"
+            )
             warnings.warn(
-                f"{run.method.name} has climbed: it began at {first:.4g}, and in the second half of its iterations values stay "
-                f"above {low:.4g}. It trusts slopes at its radius, and these do not lead down: f may jump, be flat in steps or be "
-                "noisy. The result holds the best point that was evaluated; method='auto' compares values before it moves.",
+                f"{run.method.name} has climbed: it began at {first:.4g} and {end}. "
+                "It trusts slopes at its radius, and these do not lead down: f may jump, be flat in steps or "
+                "noisy, or the start be as good as this method gets. The result holds the best point that was evaluated; method='auto' compares values before it moves.",
                 UserWarning,
                 stacklevel=3,
             )
