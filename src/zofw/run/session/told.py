@@ -18,7 +18,8 @@ from zofw.run.record.run import Known, Run
 
 NOISE = 16.0  # differences below this many units in the last place of the values are not to be trusted
 ENOUGH = 20  # iterations before a run is judged by where it ends
-CLIMB = 0.2  # of the greatest rise: from a good start a sound method rises too, and comes down like 4/t
+CLIMB = 0.25  # of the greatest rise: from a good start a sound method rises too, and comes down like 1/t
+STEADY = 0.2  # the same for a method that draws nothing: it asks along all coordinates
 FLAT = 0.5  # share of differences that are exactly zero
 STEPS = 10  # differences that are exactly zero at points where others are not
 LOOKED = 1000  # differences that are looked at
@@ -80,9 +81,9 @@ class AssumptionWatch:
     Slopes of a function that counts, such as an error rate or 1 − AUC, are exactly zero almost everywhere, and huge where it
     jumps. Random directions move every coordinate, so of a function without steps either all differences at a point are zero
     or hardly any; along coordinates nothing follows, for f may not depend on some. A method that goes by such slopes may climb:
-    the lowest level of the second half of its iterations, or f at the last iterate where it was paid for, is then above
-    the level of the first query by more than the values of either query differ among each other and by a fifth of the
-    greatest rise. The level of a query for slopes, over all components, is the median of its values. Of a sum whose batches
+    the lowest level of the second half of its iterations is then above the level of the first query by more than the values of
+    either query differ among each other and by a quarter of the greatest rise. A method that asks along all coordinates draws
+    nothing, so that its last iterate is no accident: f there counts too, where it was paid for, and a fifth is enough. The level of a query for slopes, over all components, is the median of its values. Of a sum whose batches
     are sampled no such level is known, and nothing is said.
 
     Parameters
@@ -100,6 +101,7 @@ class AssumptionWatch:
     zeros: int = 0
     seen: int = 0
     steps: int = 0
+    steady: bool = True  # whether every query was along all coordinates
 
     def __call__(self, query: Query, answer: Answer, run: Run) -> None:
         values = answer.values
@@ -109,6 +111,7 @@ class AssumptionWatch:
             self._look_at_steps(query, values, run)
         if not self.fresh or query.purpose.line not in ("estimate", "refresh"):
             return
+        self.steady &= isinstance(query.asked, Coordinates) and query.count == run.dim
         ordered = sorted(values.ravel().tolist()) if values.size < FEW else np.sort(values, axis=None)
         level = 0.5 * float(ordered[(values.size - 1) // 2] + ordered[values.size // 2])
         self.spread, self.high = float(ordered[-1] - ordered[0]), max(self.high, level)
@@ -140,10 +143,9 @@ class AssumptionWatch:
         if self.first is None or run.nit < ENOUGH:
             return
         (first, spread), low, here = self.first, min(self.lows), run.here
-        last = -math.inf if here is None else here.value - 2.0 * here.error
-        if math.isfinite(low) and max(low, last) - first > max(
-            spread + self.spread, CLIMB * (self.high - first)
-        ):
+        last = here.value - 2.0 * here.error if here is not None and self.steady else -math.inf
+        rise = (STEADY if self.steady else CLIMB) * (self.high - first)
+        if math.isfinite(low) and max(low, last) - first > max(spread + self.spread, rise):
             end = (
                 f"ends at {last:.4g}"
                 if last > low
