@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,13 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
+from zofw.lab.claims import Verdict
 from zofw.lab.curves import Crossing, crossing
 from zofw.lab.summary import CaseSummary, Curve, Summary, read_summary
 
 NUMBER = re.compile(r"[-−+]?\d[\d.,]*e[-+]\d+|\d[\d.,]* – \d[\d.,e+-]*")
 PROSE = nodes.paragraph | nodes.strong | nodes.emphasis | nodes.term
-MARKS = {"holds": "✓ holds", "does not hold": "✗ does not hold"}
+MARKS = {"holds": "**✓** holds", "does not hold": "**✗** does not hold"}
 
 
 class WholeNumbers(SphinxPostTransform):
@@ -48,7 +49,6 @@ class PublishedTable(SphinxDirective):
     required_arguments = 1
     final_argument_whitespace = True
     has_content = True
-    classes = ("wide",)
 
     def summary(self, page: str) -> Summary:
         path = Path(self.env.srcdir) / "reproduction" / page
@@ -65,36 +65,43 @@ class PublishedTable(SphinxDirective):
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[nodes.Node]:
         lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
-        box = nodes.container(classes=list(self.classes))
+        box = nodes.container(classes=["wide"])
         self.state.nested_parse(StringList(lines, self.env.docname), self.content_offset, box)
         return [box]
 
 
 class VerdictTable(PublishedTable):
-    """Every statement of the published experiments by whom it is, with its verdict and the page that has the figures."""
+    """Every statement of the published experiments by whom it is, with its verdict on each data set and the pages that have the figures."""
 
     has_content = False
-    classes = ("wide", "verdicts")
 
     def run(self) -> list[nodes.Node]:
         pages = sorted(
             path.parent.name for path in (Path(self.env.srcdir) / "reproduction").glob("*/summary.json")
         )
-        found = [
-            (page, claim)
-            for page in pages
-            for claim in self.summary(page).claims
-            if claim.by == self.arguments[0]
-        ]
-        measured = {claim.says for _, claim in found if claim.verdict != "not measured"}
-        return self.table(
-            ["statement", "measured", "experiment"],
-            [
-                [claim.says, MARKS.get(claim.verdict, claim.verdict), f"[{page}](/reproduction/{page}.md)"]
-                for page, claim in found
-                if claim.verdict != "not measured" or claim.says not in measured  # on another page
-            ],
+        claims = {page: self.summary(page).claims for page in pages}
+        found = verdicts(
+            {page: [c for c in made if c.by == self.arguments[0]] for page, made in claims.items()}
         )
+        return self.table(["statement", "measured"], list(found.items()))
+
+
+def verdicts(claims: Mapping[str, Sequence[Verdict]]) -> dict[str, str]:
+    """For each statement what came of it, by data set, with links to the pages."""
+    found: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for page, made in claims.items():
+        for claim in made:
+            kinds = found.setdefault(claim.says, {})
+            for case in claim.cases:
+                kinds.setdefault((case.verdict, case.case), []).append(f"[{page}](/reproduction/{page}.md)")
+    return {
+        says: "; ".join(
+            f"{MARKS.get(verdict, verdict)} on {case} ({', '.join(links)})"
+            for (verdict, case), links in sorted(kinds.items(), reverse=True)
+        )
+        or "not measured"
+        for says, kinds in found.items()
+    }
 
 
 class OvertakingTable(PublishedTable):

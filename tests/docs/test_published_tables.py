@@ -54,6 +54,15 @@ def test_two_published_medians_cross_where_one_stays_below():
     assert mine.window[first - 1] >= rival.window[first - 1]
 
 
+def test_a_statement_has_one_row_with_every_data_set():
+    made = {page: read_summary(DOCS / "reproduction" / page).claims for page in ("fig1", "fig1-long-w8a")}
+    found = tables.verdicts(made)
+    assert len(found) == len({claim.says for claims in made.values() for claim in claims})
+    row = found["ZSFW-DVR ends with the smallest gap on every dataset"]
+    pages = "[fig1](/reproduction/fig1.md), [fig1-long-w8a](/reproduction/fig1-long-w8a.md)"
+    assert row == f"**✓** holds on w8a ({pages}); **✗** does not hold on a9a ([fig1](/reproduction/fig1.md))"
+
+
 def test_a_gap_is_that_of_the_last_point_which_is_paid_for():
     case = w8a()
     for k in (5, 20, len(case.queries) - 1):
