@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from zofw.algorithms import as_algorithm
 from zofw.core import Stencil, Task
 from zofw.directions import Rademacher
-from zofw.lab.methods import Tuned, all_methods, build, zeroth_order
-from zofw.lab.spec import Method, SpecError
+from zofw.lab.methods import Tuned, build, chosen_methods, zeroth_order
+from zofw.lab.spec import Costs, Experiment, Method, SpecError
 from zofw.registry import UnknownName
 from zofw.schedules import Constant, Power
 from zofw.sets import L1Ball
@@ -117,8 +118,11 @@ def test_every_method_can_be_built_from_a_case_with_any_rate(name):
 
 def test_the_default_method_is_left_to_choose():
     assert settings("auto") == "auto"
-    assert all_methods((), False) == ()
-    assert all_methods((), True)[-1].name == "auto"
+    alone = Experiment("e", kind="costs", costs=Costs((1,), (1,), 1, 1))
+    assert chosen_methods(alone) == ()
+    assert chosen_methods(replace(alone, others=True))[-1].name == "auto"
+    with pytest.raises(SpecError, match="no method 'zo-wf'"):
+        chosen_methods(replace(alone, others=True), ["zo-wf"])
 
 
 def test_a_tuned_schedule_prints_and_compares():

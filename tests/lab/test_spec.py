@@ -11,7 +11,7 @@ import pytest
 from lab_pieces import SPEC
 
 from zofw.algorithms import methods as registered
-from zofw.lab.methods import all_methods, zeroth_order
+from zofw.lab.methods import chosen_methods, zeroth_order
 from zofw.lab.records import plain, record
 from zofw.lab.spec import Case, Claim, Costs, Experiment, Method, SpecError, Stated, Tuning, parse, read
 
@@ -168,7 +168,7 @@ def test_settings_are_those_of_the_papers_appendix(key, row):
 
 def test_the_second_version_of_a_figure_has_every_other_method_and_the_default():
     experiment = read(ROOT / "experiments" / "fig1.toml", "all")
-    names = [method.name for method in all_methods(experiment.methods, experiment.others)]
+    names = [method.name for method in chosen_methods(experiment)]
     assert set(names) == {*zeroth_order(), "auto"} - {"explore-correct"} and len(names) == len(set(names))
     assert "frank-wolfe" not in names
     assert dataclasses.replace(experiment, others=False).fingerprint != experiment.fingerprint

@@ -9,12 +9,11 @@ import pytest
 from lab_pieces import code, toy
 
 from zofw.lab.claims import Lines, judge, words
-from zofw.lab.complexity import attempt, family, queries_to, slope
-from zofw.lab.costs import cost_rows, exponent, measure_costs
 from zofw.lab.curves import crossing, held, windows
 from zofw.lab.experiment import StoredExperiment, conduct, find_experiment, window_median
 from zofw.lab.provenance import code_of, environment
 from zofw.lab.report import marks, protocol, rate_of
+from zofw.lab.scaling import attempt, exponent, family, measure_costs, queries_to, scaling_rows
 from zofw.lab.spec import Claim, Method, SpecError, Tuning, parse, read
 from zofw.lab.store import Folder, StoreError, read_json, read_trace, write_json
 from zofw.lab.summary import compare, summarise
@@ -340,12 +339,8 @@ def test_costs_are_those_of_the_formulas():
     assert measure_costs(Method("zsfw-dvr", "x", settings=sizes), 49, 16, 1, 5) == (2 * 49 * 4, 4 * 7 * 4)
 
 
-def test_an_exponent_is_a_slope_of_logarithms():
-    assert exponent([10, 100, 1000], [3.0, 30.0, 300.0]) == pytest.approx(1.0)
-
-
-def test_the_table_of_costs_agrees_with_what_is_stated():
-    for row in cost_rows(read(find_experiment("table1"), "smoke")):
+def test_the_table_of_costs_agrees_with_what_is_stated(tmp_path):
+    for row in scaling_rows(read(find_experiment("table1"), "smoke"), tmp_path):
         for what in ("max", "average"):
             for axis in "nd":
                 stated = row[f"{what}: stated, {axis}"]
@@ -364,9 +359,10 @@ def test_the_family_has_the_constants_it_is_said_to_have():
 
 
 def test_a_power_is_fitted_to_what_was_reached():
-    assert slope([1, 2, 4], [3.0, 6.0, 12.0]) == pytest.approx(1.0)
-    assert slope([1, 2, 4], [3.0, 6.0, np.inf]) == pytest.approx(1.0)
-    assert np.isnan(slope([1, 2], [3.0, np.inf]))
+    assert exponent([10, 100, 1000], [3.0, 30.0, 300.0]) == pytest.approx(1.0)
+    assert exponent([1, 2, 4], [3.0, 12.0, 48.0]) == pytest.approx(2.0)
+    assert exponent([1, 2, 4], [3.0, 6.0, np.inf]) == pytest.approx(1.0)
+    assert np.isnan(exponent([1, 2], [3.0, np.inf]))
 
 
 def test_queries_to_an_error_are_those_of_the_first_run_that_reaches_it(tmp_path):

@@ -64,6 +64,11 @@ class Built:
     problem: Any
     set: ConvexSet
 
+    @property
+    def sizes(self) -> tuple[int, int, str]:
+        """n, d and the set, as the end of a run names them."""
+        return self.problem.n, self.problem.dim, repr(self.set)
+
     def names(self, case: Case, lr: float | None) -> dict[str, Callable[[], float]]:
         """What settings may refer to."""
         known: dict[str, Callable[[], float]] = {

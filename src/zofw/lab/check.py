@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from zofw.core import MethodLike
 from zofw.lab.cases import NO_CODE, Built, Code
 from zofw.lab.experiment import present
-from zofw.lab.methods import all_methods
-from zofw.lab.runner import MISTAKES, Unit, built, settings
+from zofw.lab.methods import chosen_methods
+from zofw.lab.runner import MISTAKES, Unit, built
 from zofw.lab.spec import Case, Experiment, Method
 from zofw.run import BudgetError, Session
 
@@ -35,27 +34,19 @@ def check_experiment(experiment: Experiment, code: Code = NO_CODE) -> list[Check
         except MISTAKES as error:
             found.append(Checked(case.name, "", error=str(error)))
             continue
-        chosen = all_methods(experiment.methods, experiment.others)
+        chosen = chosen_methods(experiment)
         found += [_check(case, method, ready, experiment) for method in chosen]
     return found
 
 
 def _check(case: Case, method: Method, ready: Built, experiment: Experiment) -> Checked:
     lr = (method.grid or experiment.tuning.grid or (None,))[0]
+    problem, cost = ready.problem, 1
     try:
-        cost = least_budget(settings(Unit("", case, method, lr, 0, "objective", 0), ready), ready)
+        asked = Unit("", case, method, lr, 0, "objective", 0).asked(ready)["method"]
+        Session(ready.set, dim=problem.dim, n=problem.n, method=asked, budget=1, rng=0, diagnose=0).ask()
+    except BudgetError as error:
+        cost = error.least
     except MISTAKES as error:
         return Checked(case.name, method.label, error=f"{case.name}, {method.label}: {error}")
     return Checked(case.name, method.label, cost, case.budget // max(cost, 1))
-
-
-def least_budget(method: MethodLike, ready: Built) -> int:
-    """Queries of a method's first iteration, rehearsed without an evaluation."""
-    session = Session(
-        ready.set, dim=ready.problem.dim, n=ready.problem.n, method=method, budget=1, rng=0, diagnose=0
-    )
-    try:
-        session.ask()
-    except BudgetError as error:
-        return error.least
-    return 1

@@ -6,22 +6,22 @@ interrupted.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 import zofw
 from zofw.lab.cases import Code
 from zofw.lab.check import check_experiment
 from zofw.lab.claims import by_heading, figures_of
-from zofw.lab.console import console, ends, errors, plain_table, told, watching
+from zofw.lab.console import console, ends, errors, plain_table, told, told_rows, watching
 from zofw.lab.desk_commands import counter
-from zofw.lab.experiment import EXPERIMENTS, StoredExperiment, conduct, find_experiment, present, tune
+from zofw.lab.experiment import EXPERIMENTS, StoredExperiment, conduct, find_experiment, tune
 from zofw.lab.extend import EXTENDING
 from zofw.lab.guard import guarded
 from zofw.lab.information import LOOKING, shelf
@@ -70,7 +70,10 @@ def demo(out: Out = None, workers: WorkersOption = 2, quiet: Quiet = False, as_j
 
     [dim]Example:[/dim]  zofw demo --out runs/demo
     """
-    _carry_out(read(HERE / "demo.toml"), out or Path("runs/demo"), workers, quiet, as_json)
+    folder = out or Path("runs/demo")
+    with watching(quiet=quiet or as_json) as watcher:
+        wrong = conduct(read(HERE / "demo.toml"), folder, workers=workers, watcher=watcher)
+    _report(folder, wrong, as_json)
 
 
 @app.command()
@@ -101,7 +104,7 @@ def run(
     as_json: Json = False,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Say what each run spent its budget on; not with --json."),
+        typer.Option("--explain", help="Say what each run spent its budget on."),
     ] = False,
 ) -> None:
     """Run a specification: a problem, a set, methods, seeds.
@@ -112,14 +115,13 @@ def run(
 
     [dim]Example:[/dim]  zofw run mine.toml --code my_problem.py --out runs/mine
     """
-    experiment = read(spec, profile)
+    experiment, own = read(spec, profile), _code(code)
     if check:
-        _check(experiment, _code(code), as_json)
-    else:
-        folder = out or _default_out(experiment)
-        _carry_out(experiment, folder, workers, quiet, as_json, code=_code(code))
-        for path in sorted(folder.rglob("result.npz")) if explain and not as_json else ():
-            console().print(f"{path.parent.relative_to(folder)}\n{Result.load(path).story()}", soft_wrap=True)
+        return _check(experiment, own, as_json)
+    folder = out or _default_out(experiment)
+    with watching(quiet=quiet or as_json) as watcher:
+        wrong = conduct(experiment, folder, code=own, workers=workers, watcher=watcher)
+    return _report(folder, wrong, as_json, explain=explain)
 
 
 @app.command()
@@ -136,8 +138,10 @@ def resume(
     [dim]Example:[/dim]  zofw resume runs/mine
     """
     if (folder / "experiment.json").is_file() or not (folder / "spec.json").is_file():
-        _carry_out(StoredExperiment.read(folder).spec, folder, workers, quiet, as_json, code=_code(code))
-        return None
+        experiment = StoredExperiment.read(folder).spec
+        with watching(quiet=quiet or as_json) as watcher:
+            wrong = conduct(experiment, folder, code=_code(code), workers=workers, watcher=watcher)
+        return _report(folder, wrong, as_json)
     outcome = execute(Unit.read(folder, _code(code)))
     if outcome.result is None:
         return _end([outcome.error])
@@ -163,15 +167,12 @@ def tune_rates(
     experiment = read(spec, profile)
     if not experiment.tuning.seeds:
         raise SpecError(f"{spec} has no [tune] with seeds and a grid, so there is nothing to choose from.")
-    with watching(console(), quiet=quiet or as_json) as watcher:
-        rates, sentences = tune(
-            experiment, out or _default_out(experiment), code=_code(code), workers=workers, watcher=watcher
-        )
-    table = plain_table("learning rates", "case", "method", "lr", left=2)
-    for (case, label), lr in rates.items():
-        table.add_row(case, label, f"{lr:g}")
-    told(as_json, [{"case": c, "method": m, "lr": lr} for (c, m), lr in rates.items()], table)
-    _end(sentences)
+    folder = out or _default_out(experiment)
+    with watching(quiet=quiet or as_json) as watcher:
+        rates, wrong = tune(experiment, folder, code=_code(code), workers=workers, watcher=watcher)
+    rows = [{"case": case, "method": label, "lr": lr} for (case, label), lr in rates.items()]
+    told_rows(as_json, rows, "learning rates", left=2)
+    _end(wrong)
 
 
 @app.command()
@@ -190,7 +191,7 @@ def compare(
     [dim]Example:[/dim]  zofw compare runs/mine runs/other --out runs/comparison
     """
     summary = compare_runs(folders)
-    _show(summary, write_report(summary, out) if out is not None else {}, as_json)
+    _show(summary, write_report(summary, out) if out is not None else {}, as_json, {})
 
 
 @app.command()
@@ -244,17 +245,15 @@ def reproduce(
     """
     for name in [part for given in names for part in (EXPERIMENTS if given == "all" else (given,))]:
         experiment = read(find_experiment(name), profile)
-        folder = out / f"{name}-{profile}"
-        target = None
-        if publish_to is not None:
-            target = publish_to / (name if profile == "full" else f"{name}-{profile}")
-        there = (method or only) and target is not None and (target / "summary.json").is_file()
-        beside = read_summary(target) if target is not None and there else None
-        _carry_out(
-            experiment, folder, workers, quiet, as_json,
-            code=_code(code), only=only or [], labels=method or [], beside=beside,
-        )  # fmt: skip
-        if target is not None:
+        folder, kept = out / f"{name}-{profile}", None
+        target = publish_to and publish_to / (name if profile == "full" else f"{name}-{profile}")
+        if (method or only) and target and (target / "summary.json").is_file():
+            kept = read_summary(target)
+        chosen = {"only": only or [], "labels": method or []}
+        with watching(quiet=quiet or as_json) as watcher:
+            wrong = conduct(experiment, folder, code=_code(code), workers=workers, watcher=watcher, **chosen)
+        _report(folder, wrong, as_json, beside=kept)
+        if target:
             publish(folder, target)
 
 
@@ -325,35 +324,27 @@ def _check(experiment: Experiment, code: Code, as_json: bool) -> None:
     _end([row.error for row in found if row.error])
 
 
-def _carry_out(
-    experiment: Experiment,
-    out: Path,
-    workers: int,
-    quiet: bool,
-    as_json: bool,
-    *,
-    code: Code = Code(),
-    only: Sequence[str] = (),
-    labels: Sequence[str] = (),
-    beside: Summary | None = None,
+def _report(
+    folder: Path, wrong: Sequence[str], as_json: bool, *, beside: Summary | None = None, explain: bool = False
 ) -> None:
-    """Run an experiment and end in tables, figures and a report; exit code 1 where a run went wrong."""
-    for name, files in present(experiment)[1].items():
-        errors(console(stderr=True), [f"{name} is left out: {', '.join(files)} is not on this machine."])
-    with watching(console(), quiet=quiet or as_json) as watcher:
-        sentences = conduct(
-            experiment, out, code=code, workers=workers, watcher=watcher, only=only, labels=labels
-        )
-    errors(console(stderr=True), sentences)
-    made = make_report(out, beside)
-    _show(read_summary(out), made, as_json)
-    _end(sentences, told=True)
+    """End in tables, figures and a report; exit code 1 where a run went wrong."""
+    errors(wrong)
+    made = make_report(folder, beside)
+    summary = read_summary(folder)
+    errors(
+        f"{name} is left out: {', '.join(files)} is not on this machine."
+        for name, files in summary.absent.items()
+    )
+    runs = sorted(folder.rglob("result.npz")) if explain else []
+    stories = {str(path.parent.relative_to(folder)): Result.load(path).story() for path in runs}
+    _show(summary, made, as_json, stories)
+    if wrong:
+        raise typer.Exit(1)
 
 
-def _show(summary: Summary, made: dict[str, Path], as_json: bool) -> None:
+def _show(summary: Summary, made: Mapping[str, Path], as_json: bool, stories: Mapping[str, str]) -> None:
     if as_json:
-        typer.echo(json.dumps(_short(summary)))
-        return
+        return told(True, _short(summary) | ({"stories": plain(stories)} if stories else {}))
     screen = console()
     if summary.rows:
         table = plain_table(summary.title, *summary.rows[0])
@@ -376,6 +367,9 @@ def _show(summary: Summary, made: dict[str, Path], as_json: bool) -> None:
     for kind in ("figure", "figure-all", "images", "report"):
         if kind in made:
             screen.print(f"{kind.replace('-all', ', all methods')}: {made[kind]}", soft_wrap=True)
+    for run, story in stories.items():
+        screen.print(Text(f"{run}\n{story}"), soft_wrap=True)
+    return None
 
 
 def _short(summary: Summary) -> dict[str, Plain]:
@@ -405,10 +399,9 @@ def _short(summary: Summary) -> dict[str, Plain]:
     }
 
 
-def _end(sentences: Sequence[str], *, told: bool = False) -> None:
+def _end(sentences: Sequence[str]) -> None:
+    errors(sentences)
     if sentences:
-        if not told:
-            errors(console(stderr=True), sentences)
         raise typer.Exit(1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console, Group
@@ -19,7 +19,7 @@ from zofw.lab.numbers import number
 from zofw.lab.runner import UnitOutcome, UnitProgress, Watcher
 from zofw.lab.summary import CaseSummary, Summary
 
-__all__ = ["console", "ends", "errors", "plain_table", "told", "watching"]
+__all__ = ["console", "ends", "errors", "plain_table", "told", "told_rows", "watching"]
 
 PIPE_WIDTH = 160
 
@@ -49,6 +49,24 @@ def told(as_json: bool, content: object, *shown: Table | Text | str) -> None:
         console().print(part, soft_wrap=not isinstance(part, Table))
 
 
+def told_rows(
+    as_json: bool, rows: Sequence[Mapping[str, object]], title: str | None = None, left: int = 99
+) -> None:
+    """Rows alike as one JSON document, or as a table whose first columns are words and the rest numbers."""
+    table = plain_table(title, *(rows[0] if rows else ()), left=left)
+    for row in rows:
+        table.add_row(*(Text(_cell(value)) for value in row.values()))
+    told(as_json, rows, table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return (
+        f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)
+    )
+
+
 def ends(summary: Summary, case: CaseSummary) -> Table:
     """Where the runs of a case ended, the best first."""
     rate = summary.measure == "success-rate"
@@ -66,10 +84,10 @@ def ends(summary: Summary, case: CaseSummary) -> Table:
     return table
 
 
-def errors(out: Console, sentences: Sequence[str]) -> None:
-    """Sentences about what went wrong."""
+def errors(sentences: Iterable[str]) -> None:
+    """Sentences about what went wrong, on stderr."""
     for sentence in sentences:
-        out.print(Text(sentence, style="red"), soft_wrap=True)
+        console(stderr=True).print(Text(sentence, style="red"), soft_wrap=True)
 
 
 class _Live:
@@ -109,8 +127,9 @@ class _Live:
 
 
 @contextmanager
-def watching(out: Console, *, quiet: bool = False) -> Iterator[Watcher]:
+def watching(out: Console | None = None, *, quiet: bool = False) -> Iterator[Watcher]:
     """A live table on a terminal, one line for each finished run in a pipe, nothing where quiet is wanted."""
+    out = out or console()
     if quiet:
         yield Watcher()
     elif out.is_terminal:

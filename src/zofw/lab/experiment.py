@@ -13,12 +13,11 @@ import numpy as np
 
 from zofw.core import Array
 from zofw.lab.cases import NO_CODE, Code, missing_files
-from zofw.lab.complexity import complexity_rows
-from zofw.lab.costs import cost_rows
-from zofw.lab.methods import all_methods
+from zofw.lab.methods import chosen_methods
 from zofw.lab.provenance import Environment, environment
 from zofw.lab.records import SpecError, record
 from zofw.lab.runner import Unit, UnitOutcome, Watcher, find_optimum, one_thread, run_all
+from zofw.lab.scaling import scaling_rows
 from zofw.lab.spec import Case, Experiment, Method, fingerprint, read
 from zofw.lab.store import Folder, StoreError, read_json, read_record, read_trace, write_json
 
@@ -29,6 +28,7 @@ __all__ = [
     "conduct",
     "find_experiment",
     "identity",
+    "next_to",
     "present",
     "source_of",
     "tune",
@@ -99,6 +99,11 @@ def present(
     return tuple(cases), absent
 
 
+def next_to(out: Path, experiment: Experiment) -> Path:
+    """The directory, next to this one, of the experiment whose runs this one shows."""
+    return out.with_name("-".join(filter(None, (experiment.name, experiment.profile))))
+
+
 def conduct(
     experiment: Experiment,
     out: Path,
@@ -111,18 +116,15 @@ def conduct(
 ) -> list[str]:
     """Do what is not done yet, of the named cases and methods or of all; returns a sentence for everything that went wrong."""
     cases, absent = present(experiment, only)
-    chosen = _chosen(experiment, labels)
-    made_by = environment(*(method.name for method in all_methods(experiment.methods, experiment.others)))
+    chosen = chosen_methods(experiment, labels)
+    made_by = environment(*(method.name for method in chosen_methods(experiment)))
     write_json(out / "experiment.json", StoredExperiment(experiment, identity(experiment), made_by, absent))
     if experiment.kind == "images":
         source = source_of(experiment)
-        folder = out.with_name("-".join(filter(None, (source.name, source.profile))))
-        return conduct(source, folder, code=code, workers=workers, watcher=watcher, only=only, labels=labels)
-    if experiment.kind == "costs":
-        write_json(out / "rows.json", cost_rows(experiment, watcher))
-        return []
-    if experiment.kind == "complexity":
-        write_json(out / "rows.json", complexity_rows(experiment, out, watcher))
+        there = next_to(out, source)
+        return conduct(source, there, code=code, workers=workers, watcher=watcher, only=only, labels=labels)
+    if experiment.kind != "curves":
+        write_json(out / "rows.json", scaling_rows(experiment, out, watcher))
         return []
     sentences: list[str] = []
     if experiment.measure == "gap":
@@ -134,32 +136,24 @@ def conduct(
             ]
         sentences += [value for value in found if isinstance(value, str)]
     rates, more = tune(experiment, out, code=code, workers=workers, watcher=watcher, only=only, labels=labels)
-    sentences += more
     units = [
-        Unit(
-            str(out / case.name / method.label / f"seed-{seed}"), case, method, rates.get((case.name, method.label)),
-            seed, experiment.measure, experiment.diagnose, experiment.max_time, code,
-        )
+        _unit(experiment, out, case, method, rates.get((case.name, method.label)), seed, f"seed-{seed}", code)
         for case in cases
         for seed in experiment.seeds
         for method in chosen
         if seed in experiment.seeds_of(method.label)
-    ]  # fmt: skip
+    ]
     watcher.stage("reported runs", len(units))
     outcomes = run_all(units, workers=workers, watcher=watcher)
-    return sentences + [outcome.error for outcome in outcomes if outcome.error]
+    return [*sentences, *more, *(outcome.error for outcome in outcomes if outcome.error)]
 
 
-def _chosen(experiment: Experiment, labels: Sequence[str]) -> tuple[Method, ...]:
-    """The methods with those labels, or all."""
-    methods = all_methods(experiment.methods, experiment.others)
-    known = [method.label for method in methods]
-    for label in labels:
-        if label not in known:
-            raise SpecError(
-                f"{experiment.name} with this profile has no method {label!r}; it has {', '.join(known)}."
-            )
-    return tuple(method for method in methods if not labels or method.label in labels)
+def _unit(
+    experiment: Experiment, out: Path, case: Case, method: Method, lr: float | None, seed: int, name: str, code: Code
+) -> Unit:  # fmt: skip
+    path = str(out / case.name / method.label / name)
+    shared = experiment.measure, experiment.diagnose, experiment.max_time
+    return Unit(path, case, method, lr, seed, *shared, code)
 
 
 @dataclass(frozen=True)
@@ -193,7 +187,7 @@ def tune(
     if not tuning.seeds:
         return {}, []
     cases, _ = present(experiment, only)
-    methods = [m for m in _chosen(experiment, labels) if m.name != "auto"]
+    methods = [m for m in chosen_methods(experiment, labels) if m.name != "auto"]
     shares = {m.label: tuning.shares.get(m.label, tuning.share) for m in methods}
     own = {m.label: sorted(tuning.grids.get(m.label) or m.grid or tuning.grid) for m in methods}
     grids = {(case.name, m.label): own[m.label] for case, m in product(cases, methods)}
@@ -203,16 +197,13 @@ def tune(
     tried: set[str] = set()
     while True:
         units = [
-            Unit(
-                str(out / case.name / method.label / f"tune-{lr:g}-{seed}"),
-                replace(case, budget=max(1, int(case.budget * shares[method.label]))),
-                method, lr, seed, experiment.measure, experiment.diagnose, experiment.max_time, code,
-            )
+            _unit(experiment, out, shorter, method, lr, seed, f"tune-{lr:g}-{seed}", code)
             for case, method in product(cases, methods)
             if (case.name, method.label) not in given
+            for shorter in [replace(case, budget=max(1, int(case.budget * shares[method.label])))]
             for lr in grids[case.name, method.label]
             for seed in tuning.seeds
-        ]  # fmt: skip
+        ]
         units = [unit for unit in units if unit.path not in tried]
         if not units:
             break

@@ -11,7 +11,7 @@ import typer
 from zofw.core import EvaluationError
 from zofw.data import DataError
 from zofw.desk import AnswerError
-from zofw.lab.console import console, errors
+from zofw.lab.console import errors
 from zofw.lab.spec import SpecError
 from zofw.lab.store import StoreError
 from zofw.registry import UnknownName
@@ -33,11 +33,11 @@ def guarded(function: Callable[P, None]) -> Callable[P, None]:
         try:
             function(*args, **kwargs)
         except MISTAKES as error:
-            errors(console(stderr=True), [str(error)])
+            errors([str(error)])
             raise typer.Exit(2) from error
         except KeyboardInterrupt as interruption:
             words = "Interrupted. What was done is kept; the same command goes on from there."
-            errors(console(stderr=True), [words])
+            errors([words])
             raise typer.Exit(130) from interruption
 
     return guard

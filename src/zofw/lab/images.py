@@ -10,7 +10,7 @@ from zofw.core import Array
 from zofw.lab.cases import build_case
 from zofw.lab.experiment import present
 from zofw.lab.figures import draw_images
-from zofw.lab.methods import all_methods
+from zofw.lab.methods import chosen_methods
 from zofw.lab.numbers import number
 from zofw.lab.runner import Ended
 from zofw.lab.spec import Experiment
@@ -52,7 +52,7 @@ def draw_adversarial(experiment: Experiment, runs: Path, out: Path, count: int =
         rows: list[tuple[str, Array, list[str]]] = [
             ("original", problem.images[chosen], [f"{label}" for label in problem.labels[chosen]])
         ]
-        for method in all_methods(experiment.methods, experiment.others):
+        for method in chosen_methods(experiment):
             run = Folder(runs / case.name / method.label / f"seed-{experiment.seeds[0]}")
             if run.finished and run.result.is_file():
                 x = Result.load(run.result).x

@@ -6,13 +6,12 @@ import importlib.util
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.text import Text
 
 import zofw
 from zofw.core import Batch, FirstOrder, Query, Stencil
@@ -20,7 +19,7 @@ from zofw.data import cache_folder, datasets, fetch, locate, verify
 from zofw.directions import laws as laws_of_directions
 from zofw.kernels.table import KERNELS
 from zofw.lab.cases import attack, attacks
-from zofw.lab.console import console, plain_table, told
+from zofw.lab.console import console, told, told_rows
 from zofw.lab.guard import guarded
 from zofw.lab.options import Json
 from zofw.lab.plain_text import plain
@@ -50,15 +49,7 @@ def _listed(describe: Callable[[Any], dict[str, str]], as_json: bool, *registrie
         named |= {
             name: registry[name] for name in (registry.others if isinstance(registry, Registry) else ())
         }
-    _rows([{"name": name, **describe(made)} for name, made in named.items()], as_json)
-
-
-def _rows(rows: Sequence[Mapping[str, object]], as_json: bool) -> None:
-    """As a table, or as JSON."""
-    table = plain_table(None, *rows[0], left=len(rows[0]))
-    for row in rows:
-        table.add_row(*(Text("" if value is None else str(value)) for value in row.values()))
-    told(as_json, rows, table)
+    told_rows(as_json, [{"name": name, **describe(made)} for name, made in named.items()])
 
 
 def _method(cls: type[object]) -> dict[str, str]:
@@ -121,13 +112,7 @@ def list_(as_json: Json = False) -> None:
         here = found if places else "embedded"
         part = next(iter(dataset.parts.values()))
         rows.append({"name": name, "n": part.n, "d": part.d, "found": here, "about": dataset.about})
-    table = plain_table(None, "name", "n", "d", "found", "about")
-    for row in rows:
-        table.add_row(
-            *(Text("" if v is None else f"{v:,}" if isinstance(v, int) else v) for v in row.values())
-        )
-    table.columns[-1].justify = "left"
-    told(as_json, rows, table)
+    told_rows(as_json, rows)
 
 
 @shelf.command("fetch")
@@ -154,12 +139,10 @@ def verify_(
     [dim]Example:[/dim]  zofw datasets verify a9a w8a
     """
     checks = [(name, check) for name in names or datasets() for check in verify(name)]
-    rows = [{"name": name, "file": c.file, "status": c.status, "detail": c.detail} for name, c in checks]
-    table = plain_table(None, "data set", "file", "status", left=3)
-    for name, check in checks:
-        words = f"{check.status}. {check.detail}" if check.status == "damaged" else check.status
-        table.add_row(name, check.file, Text(words))
-    told(as_json, rows, table)
+    told_rows(
+        as_json,
+        [{"name": name, "file": c.file, "status": c.status, "detail": c.detail} for name, c in checks],
+    )
     if any(check.status == "damaged" for _, check in checks):
         raise typer.Exit(1)
 
@@ -181,27 +164,27 @@ def doctor(
 
     [dim]Example:[/dim]  zofw doctor --kernels --law rademacher --dim 47236 --directions 400
     """
-    if kernels_:
-        rows = [
-            {"law": key[0], "storage": key[1], "stencil": key[2], **row._asdict()}
-            for key, row in KERNELS.items()
-        ]
-        if law:
-            U = zofw.laws()[law]().draw(np.random.default_rng(0), dim, directions)
-            query = Query(
-                np.zeros(dim), Batch(directions), U, 1.0, Stencil(stencil), variance=variance, paired=paired
-            )
-            asked = f"{stencil}{', variance' if variance else ''}{', paired' if paired else ''}"
-            runs = kernel_for(query, storage == "sparse")._asdict()
-            rows = [{"law": law, "storage": storage, "stencil": asked, **runs, "code": _code()}]
-        _rows(rows, as_json)
-        return
+    if not kernels_:
+        facts = _installation()
+        return told(as_json, facts, *(f"{name:22} {fact}" for name, fact in facts.items()))
+    rows = [{"law": k[0], "storage": k[1], "stencil": k[2], **row._asdict()} for k, row in KERNELS.items()]
+    if law:
+        U = zofw.laws()[law]().draw(np.random.default_rng(0), dim, directions)
+        S = Batch(directions)
+        query = Query(np.zeros(dim), S, U, 1.0, Stencil(stencil), variance=variance, paired=paired)
+        asked = stencil + ", variance" * variance + ", paired" * paired
+        runs = kernel_for(query, storage == "sparse")._asdict()
+        rows = [{"law": law, "storage": storage, "stencil": asked, **runs, "code": _code()}]
+    return told_rows(as_json, rows)
+
+
+def _installation() -> dict[str, object]:
     found = environment()
     kernels = Path(zofw.__file__).parent / "kernels" / "__pycache__"
     compiled = list(kernels.glob("*.nbi")) if kernels.is_dir() else []
     writable = os.access(kernels if kernels.is_dir() else kernels.parent, os.W_OK)
-    folder = os.environ.get("ZOFW_DATA")
-    facts: dict[str, object] = {
+    here = {name: all(locate(name).values()) for name in datasets()}
+    return {
         "python": found.python,
         "system": f"{found.system}, {found.processors} processors",
         **{f"package {name}": version for name, version in found.packages.items()},
@@ -209,15 +192,11 @@ def doctor(
         "threads": found.threads,
         "compiled kernels": f"{len(compiled)} kept on disk"
         + ("" if writable else "; the folder cannot be written, so each process compiles them again"),
-        "ZOFW_DATA": folder or "not set",
+        "ZOFW_DATA": os.environ.get("ZOFW_DATA") or "not set",
         "cache": str(cache_folder()),
-        "data found": ", ".join(name for name in datasets() if all(locate(name).values())) or "none",
-        "data missing": ", ".join(name for name in datasets() if not all(locate(name).values())) or "none",
+        "data found": ", ".join(name for name, found in here.items() if found) or "none",
+        "data missing": ", ".join(name for name, found in here.items() if not found) or "none",
     }
-    table = plain_table(None, "", "", left=2)
-    for name, fact in facts.items():
-        table.add_row(name, Text(str(fact)))
-    told(as_json, facts, table)
 
 
 def _code() -> str:

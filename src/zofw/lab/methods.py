@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,10 @@ from zofw.algorithms.settings import spelled_out
 from zofw.core import Task
 from zofw.directions import laws
 from zofw.lab.records import SpecError
-from zofw.lab.spec import Method
+from zofw.lab.spec import Experiment, Method
 from zofw.schedules import Constant, Power, Schedule, as_schedule, open_loop
 
-__all__ = ["Tuned", "all_methods", "build", "zeroth_order"]
+__all__ = ["Tuned", "build", "chosen_methods", "zeroth_order"]
 
 Names = Mapping[str, Callable[[], float]]
 
@@ -49,16 +49,23 @@ def zeroth_order() -> list[str]:
     return [name for name in methods if not is_first_order(name)]
 
 
-def all_methods(given: tuple[Method, ...], others: bool) -> tuple[Method, ...]:
-    """The methods of a specification and, where asked for, every other registered one and the default.
+def chosen_methods(experiment: Experiment, labels: Sequence[str] = ()) -> tuple[Method, ...]:
+    """The methods of a specification and, where asked for, every other registered one and the default; or those with the labels.
 
     What the default chooses for a sum is the default's row and has no second one.
     """
-    if not others:
-        return given
-    taken = {method.name for method in given} | {ExploreCorrect.name}
-    names = [name for name in (*zeroth_order(), "auto") if name not in taken]
-    return (*given, *(Method(name, group="others", derived=name != "auto") for name in names))
+    found = experiment.methods
+    if experiment.others:
+        taken = {method.name for method in found} | {ExploreCorrect.name}
+        names = [name for name in (*zeroth_order(), "auto") if name not in taken]
+        found += tuple(Method(name, group="others", derived=name != "auto") for name in names)
+    known = [method.label for method in found]
+    for label in labels:
+        if label not in known:
+            raise SpecError(
+                f"{experiment.name} with this profile has no method {label!r}; it has {', '.join(known)}."
+            )
+    return tuple(method for method in found if not labels or method.label in labels)
 
 
 def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:

@@ -17,11 +17,11 @@ from zofw.lab.numbers import number
 from zofw.lab.provenance import code_of, environment
 from zofw.lab.records import Plain, SpecError, plain
 from zofw.lab.report import OVERTAKING, overtaking, protocol, rate_of
-from zofw.lab.runner import Unit, built, perform
+from zofw.lab.runner import Unit, built
 from zofw.lab.spec import Experiment, read
 from zofw.lab.store import write_json
 from zofw.lab.summary import CaseSummary, Curve, Summary, read_summary
-from zofw.run import Session
+from zofw.run import Session, minimize
 
 __all__ = ["page", "publish", "published", "repeat", "rewrite", "standing"]
 
@@ -119,8 +119,8 @@ def _opens_alike(experiment: Experiment, name: str, curve: Curve, code: Code) ->
     if not last:
         return True  # the budget did not pay for an iteration
     seed, measure, diagnose = experiment.seeds[0], experiment.measure, experiment.diagnose
-    unit = Unit("", case, method, curve.lr, seed, measure, diagnose)
-    result = perform(unit, built(case, code), enough, None)
+    asked = Unit("", case, method, curve.lr, seed, measure, diagnose).asked(built(case, code))
+    result = minimize(**asked, observers=[enough])
     found = np.column_stack([result.trace.queries, result.trace.objective])[: len(curve.opening)]
     return found.shape == np.shape(curve.opening) and np.allclose(
         found, curve.opening, rtol=10.0 ** (1 - DIGITS)

@@ -16,7 +16,7 @@ import numpy as np
 
 from zofw.extras import extra
 from zofw.lab.claims import Band, by_heading, words
-from zofw.lab.experiment import StoredExperiment, source_of
+from zofw.lab.experiment import StoredExperiment, next_to, source_of
 from zofw.lab.figures import AXES, MANY, QUERIES, apart, colours, draw_curves, strong
 from zofw.lab.images import draw_adversarial, reached, stored_images
 from zofw.lab.numbers import number
@@ -47,7 +47,7 @@ def make_report(folder: Path, beside: Summary | None = None) -> dict[str, Path]:
                 draw_adversarial(experiment, folder, folder)
         elif experiment.kind == "images":
             source = source_of(experiment)
-            runs = folder.with_name("-".join(filter(None, (source.name, source.profile))))
+            runs = next_to(folder, source)
             draw_adversarial(source, runs, folder, experiment.count)
             rows = reached(summarise(StoredExperiment.read(runs), runs))
             summary = replace(described(stored), seeds=source.seeds, tuning=source.tuning, rows=rows)

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.queues import Queue
 from pathlib import Path
+from typing import Any
 
 from zofw import kernels
-from zofw.core import Array, EvaluationError, MethodLike, Task
+from zofw.core import Array, EvaluationError, Task
 from zofw.lab.cases import NO_CODE, Built, Code, Optimum, build_case, optimum
 from zofw.lab.methods import build
 from zofw.lab.provenance import environment
@@ -62,6 +63,21 @@ class Unit:
     def name(self) -> str:
         rate = "" if self.lr is None else f", lr {self.lr:g}"
         return f"{self.case.name}, {self.method.label}{rate}, seed {self.seed}"
+
+    def asked(self, ready: Built) -> dict[str, Any]:
+        """What minimize is asked for this run, but for where it is kept and who watches."""
+        task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=self.case.budget)
+        return {
+            "fun": ready.problem,
+            "set": ready.set,
+            "method": build(self.method, ready.names(self.case, self.lr), task, self.lr),
+            "structure": self.method.structure,
+            "budget": self.case.budget,
+            "max_time": self.max_time,
+            "rng": self.seed,
+            "diagnose": self.diagnose,
+            "progress": False,
+        }
 
     def document(self) -> dict[str, Plain]:
         """What spec.json says; the fingerprint is of what decides the numbers. A folder of runs names no code."""
@@ -140,6 +156,7 @@ class Watcher:
     outcome: Callable[[UnitOutcome], None] = lambda outcome: None
 
 
+_listener = Watcher()  # in a worker: whoever started it
 _kept: dict[str, Built] = {}  # the last problem that was built, for the next run on it
 
 
@@ -160,33 +177,18 @@ def execute(unit: Unit, tell: Callable[[UnitProgress], None] | None = None) -> U
         if folder.finished:
             return UnitOutcome(unit, Ended.read(folder))
         ready = built(unit.case, unit.code)
-        watch = _Watch(unit, ready, tell)
-        result = perform(unit, ready, watch, folder.checkpoint)
+        watch = _Watch(unit, ready, tell or _listener.progress)
+        asked = unit.asked(ready)
+        result = minimize(**asked, observers=[watch], checkpoint=folder.checkpoint, resume="auto")
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         watch.annotate(result.trace, result.x)
-        _finished(unit, ready, folder, result)
+        _finished(ready, folder, result)
     except BudgetError as error:
-        _not_begun(unit, ready, folder, str(error))
+        _not_begun(watch, folder, str(error))
     except MISTAKES as error:
         return UnitOutcome(unit, None, f"{unit.name}: {_sentence(error)}")
     return UnitOutcome(unit, Ended.read(folder))
-
-
-def settings(unit: Unit, ready: Built) -> MethodLike:
-    """The method of a run, with everything that its settings refer to."""
-    task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=unit.case.budget)
-    made: MethodLike = build(unit.method, ready.names(unit.case, unit.lr), task, unit.lr)
-    return made
-
-
-def perform(unit: Unit, ready: Built, watch: Callable[[Session], None], checkpoint: Path | None) -> Result:
-    """The run itself, from its checkpoint on where it has one."""
-    return minimize(
-        ready.problem, ready.set, method=settings(unit, ready), structure=unit.method.structure,
-        budget=unit.case.budget, max_time=unit.max_time, rng=unit.seed, diagnose=unit.diagnose,
-        observers=[watch], progress=False, checkpoint=checkpoint, resume="auto" if checkpoint else False,
-    )  # fmt: skip
 
 
 def _sentence(error: BaseException) -> str:
@@ -212,7 +214,7 @@ def _claim(folder: Folder, unit: Unit) -> None:
 class _Watch:
     """What goes on the trace beside the objective, and messages about progress."""
 
-    def __init__(self, unit: Unit, ready: Built, tell: Callable[[UnitProgress], None] | None) -> None:
+    def __init__(self, unit: Unit, ready: Built, tell: Callable[[UnitProgress], None]) -> None:
         self.unit, self.ready, self.tell = unit, ready, tell
         self.told = 0.0
 
@@ -229,41 +231,37 @@ class _Watch:
             with session.diagnosis.clock:
                 self.annotate(session.trace, session.x)
         now = time.monotonic()
-        if self.tell is not None and now - self.told > TOLD_EVERY:
+        if now - self.told > TOLD_EVERY:
             self.told = now
             unit, objective = self.unit, session.trace.rows[-1][3]
             spent = session.nfev, unit.case.budget, session.nit
             self.tell(UnitProgress(unit.path, unit.name, *spent, objective, session.seconds))
 
 
-def _finished(unit: Unit, ready: Built, folder: Folder, result: Result) -> None:
+def _finished(ready: Built, folder: Folder, result: Result) -> None:
     result.save(folder.result)
     write_trace(folder.trace, result.trace)
-    attack = unit.measure == "success-rate"
+    rate = result.trace.infos[-1].get("success-rate")
+    moved = None if rate is None else ready.problem.distortion(result.last)
     ended = Ended(
         float(result.trace.objective[-1]), result.nfev, result.nlmo, result.nit, result.time, result.status.name.lower(),
-        result.message, result.settings, result.reasons, tuple(result.seed), result.ledger,
-        ready.problem.n, ready.problem.dim, repr(ready.set),
-        success_rate=result.trace.infos[-1]["success-rate"] if attack else None,
-        distortion=ready.problem.distortion(result.last) if attack else None,
+        result.message, result.settings, result.reasons, tuple(result.seed), result.ledger, *ready.sizes, rate, moved,
     )  # fmt: skip
     write_json(folder.summary, ended)
     for path in folder.path.glob(f"{folder.checkpoint.name}*"):
         path.unlink()  # a journal of 10¹⁰ queries has a hundred megabytes
 
 
-def _not_begun(unit: Unit, ready: Built, folder: Folder, why: str) -> None:
+def _not_begun(watch: _Watch, folder: Folder, why: str) -> None:
     """The budget does not pay for one iteration: the run is x_0, and the reason is kept."""
+    unit, ready, trace = watch.unit, watch.ready, Trace()
     x0 = ready.set.initial_point(ready.problem.dim)
-    rate = ready.problem.success_rate(x0) if unit.measure == "success-rate" else None
-    value, trace = mean_value(ready.problem, x0), Trace()
-    trace.append(0, 0, 0, value, 0.0, {} if rate is None else {"success-rate": rate})
+    value = mean_value(ready.problem, x0)
+    trace.append(0, 0, 0, value, 0.0, {})
+    watch.annotate(trace, x0)
     write_trace(folder.trace, trace)
-    ended = Ended(
-        value, 0, 0, 0, 0.0, "not begun", why, unit.method.name, {}, (unit.seed,), {},
-        ready.problem.n, ready.problem.dim, repr(ready.set), rate,
-    )  # fmt: skip
-    write_json(folder.summary, ended)
+    end = Ended(value, 0, 0, 0, 0.0, "not begun", why, unit.method.name, {}, (unit.seed,), {}, *ready.sizes)
+    write_json(folder.summary, dataclasses.replace(end, success_rate=trace.infos[0].get("success-rate")))
 
 
 def find_optimum(case: Case, code: Code, path: Path, starts: int) -> Optimum | str:
@@ -276,11 +274,10 @@ def find_optimum(case: Case, code: Code, path: Path, starts: int) -> Optimum | s
 
 # ---------------------------------------------------------------------- many runs
 
-_messages: list[Queue[UnitProgress]] = []  # of a worker, to whoever started it
-
 
 def _begin(messages: Queue[UnitProgress]) -> None:
-    _messages.append(messages)
+    global _listener
+    _listener = Watcher(progress=messages.put)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     kernels.prepare()
 
@@ -293,10 +290,6 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(SECONDS_TO_SAVE)
         os._exit(1)
-
-
-def _execute_in_worker(unit: Unit) -> UnitOutcome:
-    return execute(unit, _messages[0].put)
 
 
 @contextmanager
@@ -351,7 +344,7 @@ def run_all(units: Sequence[Unit], *, workers: int = 2, watcher: Watcher = Watch
             messages: Queue[UnitProgress] = context.Queue()
             pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(messages,))
             try:
-                running = {pool.submit(_execute_in_worker, unit): unit for unit in waiting}
+                running = {pool.submit(execute, unit): unit for unit in waiting}
                 _collect(running, messages, watcher.progress, end)
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)

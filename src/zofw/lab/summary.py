@@ -19,7 +19,7 @@ from zofw.lab.cases import Optimum
 from zofw.lab.claims import Band, Lines, Verdict, judge
 from zofw.lab.curves import Crossing, crossing, held, query_grid, rounded, windows
 from zofw.lab.experiment import Rate, StoredExperiment, present, tuned_rates
-from zofw.lab.methods import all_methods
+from zofw.lab.methods import chosen_methods
 from zofw.lab.provenance import Environment, environment
 from zofw.lab.runner import Ended, Unit
 from zofw.lab.spec import (
@@ -171,7 +171,7 @@ def summarise(stored: StoredExperiment, out: Path, beside: Summary | None = None
         No run is finished; or ``beside`` is of another specification.
     """
     experiment = stored.spec
-    methods = all_methods(experiment.methods, experiment.others)
+    methods = chosen_methods(experiment)
     others = {} if beside is None else _comparable(beside, stored)
     cases = [_case(experiment, case, methods, out, others.get(case.name)) for case in present(experiment)[0]]
     found = tuple(case for case in cases if case is not None)
