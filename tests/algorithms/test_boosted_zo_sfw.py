@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,27 @@ from zofw.directions import Gaussian
 from zofw.problems import BlackBox
 
 
+def chased(
+    lmo: Callable[[Vector], Vector], x: Vector, g: Vector, K: int, delta: float
+) -> tuple[Vector, bool]:
+    """d/Λ by the paper's box, and whether a step along −d/‖d‖ ended it."""
+    d, Lambda, aligned = np.zeros_like(x), 0.0, -1.0
+    for k in range(K):
+        r = -g - d
+        v = lmo(-r)
+        choices = [(r @ (v - x), v - x, True)]
+        if np.any(d != 0):
+            choices.append((r @ (-d / np.sqrt(d @ d)), -d / np.sqrt(d @ d), False))
+        value, u, forward = max(choices, key=lambda choice: choice[0])
+        lam = value / (u @ u)
+        now = (-g @ (d + lam * u)) / np.sqrt((g @ g) * ((d + lam * u) @ (d + lam * u)))
+        if k > 0 and now - aligned < delta:
+            return d / Lambda, not forward
+        Lambda = Lambda + lam if forward else Lambda * (1 - lam / np.sqrt(d @ d))
+        d, aligned = d + lam * u, now
+    return d / Lambda, False
+
+
 def boosted(w: World, x: Vector, m: int, S: int, K: int, delta: float) -> Iterator[Vector]:
     average, t = np.zeros(w.d), 0
     while True:
@@ -27,23 +48,22 @@ def boosted(w: World, x: Vector, m: int, S: int, K: int, delta: float) -> Iterat
         slopes = w.along(x, z, 1e-3, batch, "forward")
         rho = min(1.0, 4 / ((1 + w.d / m) ** (1 / 3) * (t + 8) ** (2 / 3)))
         average = (1 - rho) * average + rho * sum(slopes[i] * z[:, i] for i in range(m)) / m
-        target, d, Lambda, aligned = -average, np.zeros(w.d), 0.0, -1.0
-        for k in range(K):
-            r = target - d
-            v = w.lmo(-r)
-            choices = [(r @ (v - x), v - x, True)]
-            if np.any(d != 0):
-                choices.append((r @ (-d / np.sqrt(d @ d)), -d / np.sqrt(d @ d), False))
-            value, u, forward = max(choices, key=lambda choice: choice[0])
-            lam = value / (u @ u)
-            now = (target @ (d + lam * u)) / np.sqrt((target @ target) * ((d + lam * u) @ (d + lam * u)))
-            if k > 0 and now - aligned < delta:
-                break
-            Lambda = Lambda + lam if forward else Lambda * (1 - lam / np.sqrt(d @ d))
-            d, aligned = d + lam * u, now
-        x = x + 2 / (t + 8) * d / Lambda
+        x = x + 2 / (t + 8) * chased(w.lmo, x, average, K, delta)[0]
         yield x
         t += 1
+
+
+@pytest.mark.parametrize("region", [zofw.L1Ball(1.0), zofw.L2Ball(1.0)], ids=repr)
+def test_the_chase_is_the_box_where_shortening_ends_it_too(region: Any) -> None:
+    ended = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        x = rng.dirichlet(np.ones(4)) @ [region.lmo(rng.standard_normal(D)) for _ in range(4)]
+        g = 10.0 ** rng.integers(-2, 2) * rng.standard_normal(D)
+        expected, shortened = chased(region.lmo, x, g, 20, 1e-6)
+        np.testing.assert_allclose(chase(Task(region, D), x, g, 20, 1e-6)[0], expected, atol=1e-9)
+        ended += shortened
+    assert ended > 10
 
 
 @pytest.mark.parametrize("K", [1, 2, 8])

@@ -14,7 +14,8 @@
         x_{t+1} = x_t + γ_t d/Λ
 
 with align(a, b) = ⟨a, b⟩/(‖a‖‖b‖), and −1 for b = 0. d/Λ + x_t is a convex combination of vertices, so x stays in X for
-γ_t ≤ 1. With K = 1 it is ZO-SFW. No query is asked inside the chase.
+γ_t ≤ 1. With K = 1 it is ZO-SFW. No query is asked inside the chase. A step along −d/‖d‖ leaves the alignment as it is, for
+⟨−g, d⟩ > 0 from the first round on: it ends the chase for any δ > 0, and Λ(1 − λ/‖d‖) is never needed.
 
 Departures: the paper has exact gradients, and a step by line search or from L; here the estimate is ZO-SFW's and the step is
 open-loop, for L is not known. No rate is claimed for it.
@@ -121,18 +122,16 @@ def chase(task: Task, x: Array, g: Array, rounds: int, improvement: float) -> tu
         r = -g - d
         v = task.lmo(-r).dense() - x
         length = float(np.linalg.norm(d))
-        away = length > 0.0 and -float(r @ d) / length > float(r @ v)
-        u = -d / length if away else v
+        shrinks = length > 0.0 and -float(r @ d) / length > float(r @ v)  # u = −d/‖d‖: align stays as it is
         if k == 0:
             gap = -float(g @ v)
-        if not float(r @ u) > 0.0:
+        if shrinks or not float(r @ v) > 0.0:
             return (d / Lambda if Lambda > 0.0 else d), gap, k + 1
-        lam = float(r @ u) / float(u @ u)
-        longer = d + lam * u
+        lam = float(r @ v) / float(v @ v)
+        longer = d + lam * v
         if k > 0 and align(-g, longer) - align(-g, d) < improvement:
             return d / Lambda, gap, k + 1
-        Lambda = Lambda * (1.0 - lam / length) if away else Lambda + lam
-        d = longer
+        d, Lambda = longer, Lambda + lam
     return d / Lambda, gap, rounds
 
 
