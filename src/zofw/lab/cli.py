@@ -19,7 +19,7 @@ import zofw
 from zofw.lab.cases import Code
 from zofw.lab.check import check_experiment
 from zofw.lab.claims import by_heading, figures_of
-from zofw.lab.console import console, ends, errors, plain_table, told, told_rows, watching
+from zofw.lab.console import console, errors, plain_table, told, told_rows, watching
 from zofw.lab.desk_commands import counter
 from zofw.lab.experiment import EXPERIMENTS, StoredExperiment, conduct, find_experiment, tune
 from zofw.lab.extend import EXTENDING
@@ -29,7 +29,7 @@ from zofw.lab.numbers import number
 from zofw.lab.options import CodeFile, Json, Methods, Only, Out, Profile, Quiet, Spec, WorkersOption
 from zofw.lab.publish import publish, published, repeat, rewrite
 from zofw.lab.records import Plain, SpecError, plain
-from zofw.lab.report import make_report, write_report
+from zofw.lab.report import ENDS, ends, make_report, write_report
 from zofw.lab.runner import Unit, execute
 from zofw.lab.spec import Experiment, read
 from zofw.lab.summary import Summary, read_summary
@@ -315,12 +315,14 @@ def _code(path: Path | None) -> Code:
 def _check(experiment: Experiment, code: Code, as_json: bool) -> None:
     """What each method needs on each case, or what is wrong with it; exit code 1 where something is."""
     found = check_experiment(experiment, code)
-    table = plain_table(None, "case", "method", "first iteration", "iterations", left=2)
-    for row in found:
-        paid = f"at most {number(row.iterations)}" if row.iterations else "none fits into the budget"
-        if not row.error:
-            table.add_row(row.case, row.method, f"{number(row.cost)} queries", paid)
-    told(as_json, plain(found), table)
+    rows = [
+        [row.case, row.method, f"{number(row.cost)} queries"]
+        + [f"at most {number(row.iterations)}" if row.iterations else "none fits into the budget"]
+        for row in found
+        if not row.error
+    ]
+    heads = "case", "method", "first iteration", "iterations"
+    told(as_json, plain(found), plain_table(None, *heads, rows=rows, left=2))
     _end([row.error for row in found if row.error])
 
 
@@ -347,22 +349,17 @@ def _show(summary: Summary, made: Mapping[str, Path], as_json: bool, stories: Ma
         return told(True, _short(summary) | ({"stories": plain(stories)} if stories else {}))
     screen = console()
     if summary.rows:
-        table = plain_table(summary.title, *summary.rows[0])
-        for row in summary.rows:
-            table.add_row(*row.values())
-        screen.print(table)
+        screen.print(plain_table(summary.title, *summary.rows[0], rows=summary.lines))
     for case in summary.cases:
         screen.print(
             f"\n[bold]{case.title}[/bold]  n = {case.n:,}, d = {case.dim:,}, budget {number(case.budget)} queries"
         )
         if case.optimum is not None:
             screen.print(f"f* = {case.optimum.value:.10g} ({case.optimum.label})")
-        screen.print(ends(summary, case))
+        screen.print(plain_table(None, *ENDS, rows=ends(summary, case)))
     for heading, claims in by_heading(summary.claims).items():
-        table = plain_table(f"\n{heading}", "claim", "verdict", "figures", left=3)
-        for claim in claims:
-            table.add_row(claim.says, f"{claim.verdict} ({claim.held} of {claim.of})", figures_of(claim))
-        screen.print(table)
+        found = [[c.says, f"{c.verdict} ({c.held} of {c.of})", figures_of(c)] for c in claims]
+        screen.print(plain_table(f"\n{heading}", "claim", "verdict", "figures", rows=found, left=3))
     screen.print()
     for kind in ("figure", "figure-all", "images", "report"):
         if kind in made:

@@ -17,9 +17,8 @@ from rich.text import Text
 
 from zofw.lab.numbers import number
 from zofw.lab.runner import UnitOutcome, UnitProgress, Watcher
-from zofw.lab.summary import CaseSummary, Summary
 
-__all__ = ["console", "ends", "errors", "plain_table", "told", "told_rows", "watching"]
+__all__ = ["console", "errors", "plain_table", "told", "told_rows", "watching"]
 
 PIPE_WIDTH = 160
 
@@ -30,13 +29,15 @@ def console(*, stderr: bool = False) -> Console:
     return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=PIPE_WIDTH)
 
 
-def plain_table(title: str | None, *heads: str, left: int = 1) -> Table:
+def plain_table(title: str | None, *heads: str, rows: Iterable[Sequence[str]] = (), left: int = 1) -> Table:
     """A table whose first columns are words and the rest numbers."""
     table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for k, head in enumerate(heads):
         table.add_column(
             head, justify="left" if k < left else "right", overflow="fold", no_wrap=k == 0 and left == 1
         )
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table
 
 
@@ -53,10 +54,8 @@ def told_rows(
     as_json: bool, rows: Sequence[Mapping[str, object]], title: str | None = None, left: int = 99
 ) -> None:
     """Rows alike as one JSON document, or as a table whose first columns are words and the rest numbers."""
-    table = plain_table(title, *(rows[0] if rows else ()), left=left)
-    for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row.values()))
-    told(as_json, rows, table)
+    cells = [[_cell(value) for value in row.values()] for row in rows]
+    told(as_json, rows, plain_table(title, *(rows[0] if rows else ()), rows=cells, left=left))
 
 
 def _cell(value: object) -> str:
@@ -65,23 +64,6 @@ def _cell(value: object) -> str:
     return (
         f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)
     )
-
-
-def ends(summary: Summary, case: CaseSummary) -> Table:
-    """Where the runs of a case ended, the best first."""
-    rate = summary.measure == "success-rate"
-    best = sorted(case.curves, key=lambda curve: curve.end.window.median, reverse=rate)
-    what = "success rate" if rate else summary.measure
-    table = plain_table(
-        None, "method", f"{what}, window", "last", "queries", "iterations", "LMO calls", "seconds", "ended by"
-    )
-    for curve in best:
-        end = curve.end
-        shown = (end.window.median, end.last.median, end.queries, end.iterations, end.lmos)
-        table.add_row(
-            Text(curve.label), *map(number, shown), f"{end.seconds:.2f}", end.status.replace("_", " ")
-        )
-    return table
 
 
 def errors(sentences: Iterable[str]) -> None:

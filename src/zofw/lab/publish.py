@@ -16,11 +16,11 @@ from zofw.lab.experiment import find_experiment, identity
 from zofw.lab.numbers import number
 from zofw.lab.provenance import code_of, environment
 from zofw.lab.records import Plain, SpecError, plain
-from zofw.lab.report import OVERTAKING, overtaking, protocol, rate_of
+from zofw.lab.report import ENDS, OVERTAKING, ends, overtaking, protocol
 from zofw.lab.runner import Unit, built
 from zofw.lab.spec import Experiment, read
 from zofw.lab.store import write_json
-from zofw.lab.summary import CaseSummary, Curve, Summary, read_summary
+from zofw.lab.summary import Curve, Summary, read_summary
 from zofw.run import Session, minimize
 
 __all__ = ["page", "publish", "published", "repeat", "rewrite", "standing"]
@@ -141,9 +141,13 @@ def page(summary: Summary, target: Path) -> str:
         if rest := [f'"{claim.says}"' for claim in claims if claim not in known]:
             lines += [f"Not measured here: {'; '.join(rest)}.", ""]
     if summary.rows:
-        lines += _markdown(list(summary.rows[0]), [list(row.values()) for row in summary.rows])
+        lines += _markdown(list(summary.rows[0]), summary.lines)
     for case in summary.cases:
-        lines += _case(summary, case)
+        lines += [f"## {case.title}", "", f"Budget {number(case.budget)} queries, {case.set}.", ""]
+        lines += _markdown(ENDS[:-1], [row[:-1] for row in ends(summary, case)])
+        if case.crossings and len(summary.seeds) > 1:
+            lines += [f"From how many queries on {case.curves[0].label} is ahead for good:", ""]
+            lines += _markdown(OVERTAKING, overtaking(case))
     lines += ["## Protocol", "", *(f"- {line}" for line in protocol(summary)), ""]
     packages = ", ".join(f"{name} {version}" for name, version in summary.environment.packages.items())
     repeated = summary.environment.repeated
@@ -162,43 +166,6 @@ def page(summary: Summary, target: Path) -> str:
         "",
     ]
     return "\n".join(lines)
-
-
-def _case(summary: Summary, case: CaseSummary) -> list[str]:
-    head = [
-        "method",
-        "runs",
-        "window median",
-        "quartiles",
-        "last iterate",
-        "lr",
-        "queries",
-        "iterations",
-        "LMO calls",
-        "seconds",
-    ]
-    rate = summary.measure == "success-rate"
-    best = sorted(case.curves, key=lambda curve: curve.end.window.median, reverse=rate)
-    lines = [f"## {case.title}", "", f"Budget {number(case.budget)} queries, {case.set}.", ""]
-    lines += _markdown(head, [_ended(curve) for curve in best])
-    first = case.curves[0].label
-    if case.crossings and len(summary.seeds) > 1:
-        lines += [f"From how many queries on {first} is ahead for good:", ""]
-        lines += _markdown(OVERTAKING, overtaking(case, first))
-    return lines
-
-
-def _ended(curve: Curve) -> list[str]:
-    end = curve.end
-    return [
-        curve.label,
-        str(curve.runs),
-        number(end.window.median),
-        f"{number(end.window.low)} – {number(end.window.high)}",
-        number(end.last.median),
-        rate_of(curve),
-        *(number(value) for value in (end.queries, end.iterations, end.lmos, end.seconds)),
-    ]
 
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -24,7 +24,17 @@ from zofw.lab.store import read_json, write_json
 from zofw.lab.summary import CaseSummary, Curve, Summary, compare, described, read_summary, summarise
 from zofw.storage import write_whole
 
-__all__ = ["make_report", "protocol", "render", "write_report", "write_tables"]
+__all__ = [
+    "ENDS",
+    "OVERTAKING",
+    "ends",
+    "make_report",
+    "overtaking",
+    "protocol",
+    "render",
+    "write_report",
+    "write_tables",
+]
 
 TEMPLATE = "report.html.j2"
 TINY = 1e-16  # below, a gap is drawn as this
@@ -99,13 +109,8 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "number": number,
-        "words": words,
-        "by_heading": by_heading,
-        "overtaking": overtaking,
-        "lr": rate_of,
-    }
+    environment.filters |= {"number": number, "words": words, "by_heading": by_heading}
+    environment.globals |= {"ends": ends, "ENDS": ENDS, "overtaking": overtaking, "OVERTAKING": OVERTAKING}
     return environment
 
 
@@ -117,17 +122,9 @@ def render(summary: Summary, images: Mapping[str, Path]) -> str:
         for caption, path in images.items()
     }
     script = extra("plotly.offline", "report").get_plotlyjs() if summary.cases else ""
-    page: str = (
-        _environment()
-        .get_template(TEMPLATE)
-        .render(
-            s=summary,
-            charts=charts(summary) if summary.kind == "curves" else [],
-            protocol=protocol(summary),
-            pictures=pictures,
-            plotly=markup(script),
-        )
-    )
+    drawn = charts(summary) if summary.kind == "curves" else []
+    told = {"s": summary, "charts": drawn, "protocol": protocol(summary), "pictures": pictures}
+    page: str = _environment().get_template(TEMPLATE).render(plotly=markup(script), **told)
     return page
 
 
@@ -150,8 +147,29 @@ def marks(summary: Summary) -> str:
     )
 
 
-def overtaking(case: CaseSummary, method: str) -> list[list[str]]:
-    """TableRows of the table of crossings: from how many queries on a method is ahead of each rival for good."""
+def ends(summary: Summary, case: CaseSummary) -> list[list[str]]:
+    """Where the runs of each method ended, the best first, under the heads ENDS."""
+    rate = summary.measure == "success-rate"
+    best = sorted(case.curves, key=lambda curve: curve.end.window.median, reverse=rate)
+    return [
+        [
+            curve.label, str(curve.runs), number(end.window.median), f"{number(end.window.low)} – {number(end.window.high)}",
+            number(end.last.median), rate_of(curve), *map(number, (end.queries, end.iterations, end.lmos, end.seconds)),
+            end.status.replace("_", " "),
+        ]
+        for curve in best
+        for end in [curve.end]
+    ]  # fmt: skip
+
+
+ENDS = [
+    "method", "runs", "window median", "quartiles", "last iterate", "lr", "queries", "iterations", "LMO calls", "seconds",
+    "ended by",
+]  # fmt: skip
+
+
+def overtaking(case: CaseSummary) -> list[list[str]]:
+    """From how many queries on the first method is ahead of each rival for good, under the heads OVERTAKING."""
 
     def place(value: float | None) -> str:
         return "not in this budget" if value is None else "the start" if value == 0 else number(value)
@@ -161,15 +179,11 @@ def overtaking(case: CaseSummary, method: str) -> list[list[str]]:
 
     return [
         [
-            c.rival,
-            place(c.median),
-            f"{place(c.low)} – {place(c.high)}",
-            f"{c.seeds} of {c.of}",
-            stretch(c.since, c.until),
+            c.rival, place(c.median), f"{place(c.low)} – {place(c.high)}", f"{c.seeds} of {c.of}", stretch(c.since, c.until),
         ]
         for c in case.crossings
-        if c.method == method
-    ]
+        if c.method == case.curves[0].label
+    ]  # fmt: skip
 
 
 OVERTAKING = [
@@ -285,26 +299,14 @@ def _traces(
     shared = {"type": "scatter", "mode": "lines", "legendgroup": curve.label, "meta": curve.group}
     low, middle, high = curve.band
     if curve.runs > 1:
-        yield {
-            **shared,
-            "x": [*case.queries, *case.queries[::-1]],
-            "y": [*high, *low[::-1]],
-            "fill": "toself",
-            "fillcolor": f"{colour}26",
-            "line": {"width": 0},
-            "hoverinfo": "skip",
-            "showlegend": False,
-        }
+        x, y = [*case.queries, *case.queries[::-1]], [*high, *low[::-1]]
+        look = {"fillcolor": f"{colour}26", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+        yield {**shared, "x": x, "y": y, "fill": "toself", **look}
     dash = DASHES[(labels.index(curve.label) // 5) % len(DASHES)] if len(labels) <= MANY else "solid"
     width = 2.0 if len(labels) <= MANY else 3.5 if curve.label in strong(labels) else 1.1
-    yield {
-        **shared,
-        "x": case.queries,
-        "y": middle,
-        "name": curve.label,
-        "line": {"color": colour, "width": width, "dash": dash},
-        "hovertemplate": "%{y:.3g} at %{x:.3g}",
-    }
+    line = {"color": colour, "width": width, "dash": dash}
+    words = {"name": curve.label, "hovertemplate": "%{y:.3g} at %{x:.3g}"}
+    yield {**shared, "x": case.queries, "y": middle, "line": line, **words}
 
 
 END = ("queries", "iterations", "lmos", "seconds")

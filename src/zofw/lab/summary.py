@@ -139,6 +139,11 @@ class Summary:
     rows: tuple[Mapping[str, str], ...] = ()
 
     @property
+    def lines(self) -> list[list[str]]:
+        """The rows of the table, where there is one, without their heads."""
+        return [list(row.values()) for row in self.rows]
+
+    @property
     def labels(self) -> list[str]:
         """Labels of every method in any case, in order of the first appearance."""
         return list(dict.fromkeys(curve.label for case in self.cases for curve in case.curves))
@@ -170,22 +175,27 @@ def summarise(stored: StoredExperiment, out: Path, beside: Summary | None = None
     StoreError
         No run is finished; or ``beside`` is of another specification.
     """
-    experiment = stored.spec
-    methods = chosen_methods(experiment)
+    experiment, found = stored.spec, list[CaseSummary]()
     others = {} if beside is None else _comparable(beside, stored)
-    cases = [_case(experiment, case, methods, out, others.get(case.name)) for case in present(experiment)[0]]
-    found = tuple(case for case in cases if case is not None)
+    for case in present(experiment)[0]:
+        groups = {method.label: Group(method) for method in chosen_methods(experiment)}
+        for label, group in groups.items():
+            for seed in experiment.seeds_of(label):
+                group.add(Folder(out / case.name / label / f"seed-{seed}"), experiment.measure)
+        reference, rates = out / case.name / "reference.json", tuned_rates(out, case.name)
+        gathered = gather(case, groups, experiment.measure, reference, rates, others.get(case.name))
+        found += [] if gathered is None else [gathered]
     if not found:
         raise StoreError(f"{out} has no finished run yet. Continue it with: zofw resume {out}")
     lower = experiment.measure != "success-rate"
     claims = judge(experiment.claims, [case.lines() for case in found], lower_is_better=lower)
-    folders = [Folder(path.parent) for path in sorted(out.glob("*/*/*/result.json"))]
-    made_by = _made_by(stored.environment, [folder.environment for folder in folders])
+    ends = sorted(out.glob("*/*/*/result.json"))
+    made_by = _made_by(stored.environment, ends)
     if beside is not None:
-        new = {(folder.path.parents[1].name, folder.path.parent.name) for folder in folders}
+        new = {path.parts[-4:-2] for path in ends}
         kept = {c.method for case in beside.cases for c in case.curves if (case.name, c.label) not in new}
         made_by = _joined(beside.environment, made_by, kept)
-    return replace(described(stored), cases=found, claims=claims, environment=made_by)
+    return replace(described(stored), cases=tuple(found), claims=claims, environment=made_by)
 
 
 def _comparable(beside: Summary, stored: StoredExperiment) -> dict[str, CaseSummary]:
@@ -216,20 +226,17 @@ def _part(experiment: Experiment, published: Summary) -> Experiment:
     )
 
 
-def _made_by(environment: Environment, paths: Sequence[Path]) -> Environment:
-    """The environment with the commits and the code that each of the runs names: several of them where they differ."""
-    runs = [read_record(Environment, path, "an environment") for path in paths]
+def _made_by(environment: Environment, ends: Sequence[Path]) -> Environment:
+    """The environment with the commits and the code that each finished run names: several of them where they differ."""
     code: dict[str, set[str]] = {}
     commits: dict[str, set[str]] = {}
-    for run in runs:
+    for path in ends:
+        run = read_record(Environment, Folder(path.parent).environment, "an environment")
         for name, digest in run.code.items():
             code.setdefault(name, set()).add(digest)
             commits.setdefault(name, set()).add(run.commit or "not known")
-    return replace(
-        environment,
-        code={name: " ".join(sorted(digests)) for name, digests in code.items()},
-        commits={name: " ".join(sorted(found)) for name, found in commits.items()},
-    )
+    joined = [{name: " ".join(sorted(some)) for name, some in found.items()} for found in (code, commits)]
+    return replace(environment, code=joined[0], commits=joined[1])
 
 
 def _joined(before: Environment, now: Environment, kept: Collection[str]) -> Environment:
@@ -246,31 +253,6 @@ def _joined(before: Environment, now: Environment, kept: Collection[str]) -> Env
     return replace(now, code=code, commits=commits, repeated=before.repeated)
 
 
-def _case(
-    experiment: Experiment, case: Case, methods: Sequence[Method], out: Path, beside: CaseSummary | None
-) -> CaseSummary | None:
-    groups = {
-        method.label: Runs(
-            method,
-            tuple(
-                Folder(out / case.name / method.label / f"seed-{seed}")
-                for seed in experiment.seeds_of(method.label)
-            ),
-        )
-        for method in methods
-    }
-    reference = out / case.name / "reference.json"
-    return gather(case, groups, experiment.measure, reference, tuned_rates(out, case.name), beside)
-
-
-@dataclass(frozen=True)
-class Runs:
-    """Runs of one method that differ in the seed alone."""
-
-    method: Method
-    folders: tuple[Folder, ...]
-
-
 @dataclass(frozen=True)
 class _Run:
     ended: Ended
@@ -279,38 +261,43 @@ class _Run:
     objective: Array
 
 
+@dataclass(frozen=True)
+class Group:
+    """Finished runs of one method that differ in the seed alone."""
+
+    method: Method
+    runs: list[_Run] = field(default_factory=list)
+
+    def add(self, folder: Folder, measure: Measure) -> None:
+        """Read a run, if it is finished."""
+        if folder.finished:
+            trace = read_trace(folder.trace)
+            values = trace["success-rate" if measure == "success-rate" else "objective"]
+            self.runs.append(_Run(Ended.read(folder), trace["queries"], values, trace["objective"]))
+
+
 def gather(
     case: Case,
-    groups: Mapping[str, Runs],
+    groups: Mapping[str, Group],
     measure: Measure,
     reference: Path,
     rates: Mapping[str, Rate],
     beside: CaseSummary | None = None,
 ) -> CaseSummary | None:
     """One case: its curves on one grid, with those of ``beside`` for methods without a run; None where there is nothing."""
-    column = "success-rate" if measure == "success-rate" else "objective"
-    runs: dict[str, list[_Run]] = {}
-    for label, group in groups.items():
-        for folder in group.folders:
-            if folder.finished:
-                trace = read_trace(folder.trace)
-                run = _Run(Ended.read(folder), trace["queries"], trace[column], trace["objective"])
-                runs.setdefault(label, []).append(run)
-    if not runs:
+    here = {label: group for label, group in groups.items() if group.runs}
+    flat = [run for group in here.values() for run in group.runs]
+    if not flat:
         return beside
-    flat = [run for found in runs.values() for run in found]
     optimum = _optimum(reference, flat, beside) if measure == "gap" else None
     grid = (
         query_grid([run.queries for run in flat], case.budget) if beside is None else np.array(beside.queries)
     )
     curves = {curve.label: curve for curve in beside.curves} if beside else {}
-    curves |= {
-        label: _curve(groups[label].method, label, found, grid, optimum, rates.get(label))
-        for label, found in runs.items()
-    }
+    curves |= {label: _curve(label, group, grid, optimum, rates.get(label)) for label, group in here.items()}
     curves = {label: curves[label] for label in groups if label in curves}
     known = {(c.method, c.rival): c for c in beside.crossings} if beside else {}
-    known = {pair: c for pair, c in known.items() if not runs.keys() & set(pair)}
+    known = {pair: c for pair, c in known.items() if not here.keys() & set(pair)}
     sign = -1.0 if measure == "success-rate" else 1.0
     known |= {  # where one of the two was published without the values of every run, it is not known
         (mine.label, rival.label): crossing(mine.label, rival.label, grid, mine.each, rival.each, sign)
@@ -331,35 +318,32 @@ def compare(folders: Sequence[Path]) -> Summary:
     Methods of different directories that share a label are told apart by the name of the directory. Objectives are
     compared, or gaps where each directory has the same reference value for a case.
     """
-    found: dict[str, dict[str, Runs]] = {}
-    cases: dict[str, Case] = {}
-    references: dict[str, Path] = {}
-    measures, seeds = set[Measure](), set[int]()
+    units: list[tuple[Path, Unit]] = []
     for root in folders:
         specs = [path for path in sorted(root.rglob("spec.json")) if not path.parent.name.startswith("tune-")]
         if not specs:
             raise StoreError(f"{root} holds no run: there is no spec.json below it.")
-        for path in specs:
-            unit, folder = Unit.read(path.parent), Folder(path.parent)
+        units += [(root, Unit.read(path.parent)) for path in specs]
+    measures = {unit.measure for _, unit in units}
+    measure: Measure = measures.pop() if len(measures) == 1 else "objective"
+    summaries = []
+    for name in dict.fromkeys(unit.case.name for _, unit in units):
+        mine = [(root, unit) for root, unit in units if unit.case.name == name]
+        groups: dict[str, Group] = {}
+        for root, unit in mine:
             label = unit.method.label if len(folders) == 1 else f"{unit.method.label} ({root.name})"
-            old = found.setdefault(unit.case.name, {}).get(label, Runs(unit.method, ()))
-            found[unit.case.name][label] = replace(old, folders=(*old.folders, folder))
-            before = cases.get(unit.case.name, unit.case)
-            cases[unit.case.name] = replace(unit.case, budget=max(unit.case.budget, before.budget))
-            measures.add(unit.measure)
-            seeds.add(unit.seed)
-            references.setdefault(unit.case.name, path.parent.parent.parent / "reference.json")
-    measure = measures.pop() if len(measures) == 1 else "objective"
-    gathered = [gather(cases[name], groups, measure, references[name], {}) for name, groups in found.items()]
-    summaries = tuple(case for case in gathered if case is not None)
+            groups.setdefault(label, Group(unit.method)).add(Folder(unit.path), measure)
+        case = replace(mine[-1][1].case, budget=max(unit.case.budget for _, unit in mine))
+        gathered = gather(case, groups, measure, Path(mine[0][1].path).parents[1] / "reference.json", {})
+        summaries += [] if gathered is None else [gathered]
     if not summaries:
         raise StoreError(
             f"None of the runs in {', '.join(map(str, folders))} is finished. Continue them with: zofw resume"
         )
     return Summary(
         "comparison", "", "Comparison of " + ", ".join(root.name for root in folders), "", "curves", measure,
-        fingerprint([case.name for case in summaries]), tuple(sorted(seeds)), Tuning(), environment(),
-        cases=summaries,
+        fingerprint([case.name for case in summaries]), tuple(sorted({unit.seed for _, unit in units})), Tuning(),
+        environment(), cases=tuple(summaries),
     )  # fmt: skip
 
 
@@ -390,14 +374,8 @@ def _band(values: Sequence[float] | Array) -> Band:
     return Band(*(float(q) for q in np.quantile(values, QUARTILES)))
 
 
-def _curve(
-    method: Method,
-    label: str,
-    runs: Sequence[_Run],
-    grid: Array,
-    optimum: Optimum | None,
-    rate: Rate | None,
-) -> Curve:
+def _curve(label: str, group: Group, grid: Array, optimum: Optimum | None, rate: Rate | None) -> Curve:
+    method, runs = group.method, group.runs
     table = rounded([_measured(windows(run.queries, run.values, grid), optimum) for run in runs])
     last = rounded([_measured(held(run.queries, run.values, grid), optimum) for run in runs])
     names = ("low", "median", "high", "window_low", "window", "window_high")
