@@ -58,6 +58,8 @@ def likely(file: str) -> list[str]:
         "schedules.py": ["tests/theory/test_schedules.py", "tests/theory/test_lemmas.py", "tests/algorithms"],
         "run": ["tests/run/test_session.py", "tests/golden"],
         "atoms.py": ["tests/test_atoms.py"],
+        "differences.py": ["tests/test_differences.py"],
+        "estimators.py": ["tests/test_differences.py"],
         "extend": ["tests/conformance/test_method_laws.py"],
     }.get(room, ["tests/algorithms/test_zsfw_dvr.py", "tests/golden", "tests/run/test_session.py"])
 
