@@ -4,7 +4,7 @@ BIN := .venv/bin
 SINGLE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 TIMES ?= 20
 SECONDS_EACH ?= 120
-FAST := tests/algorithms tests/conformance/test_method_laws.py tests/directions tests/golden tests/mutants tests/run/test_session.py \
+FAST := tests/algorithms tests/conformance/test_laws_bite.py tests/conformance/test_method_laws.py tests/directions tests/golden tests/mutants tests/run/test_session.py \
 	tests/sets tests/theory tests/test_atoms.py tests/test_differences.py tests/test_registry.py \
 	--ignore=tests/algorithms/test_explore_correct.py --ignore=tests/algorithms/test_interpolation.py
 DATA := $(abspath ../shared/data)

@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 
 import zofw
-from zofw.algorithms import ZOSFW, ZSFWDVR
-from zofw.algorithms.facts import evaluate as evaluate_formula
+from zofw.algorithms import ZSFWDVR
 from zofw.differences import slopes
-from zofw.extend import METHOD_LAWS, bookkeeping, check_method
-from zofw.extend.mathematics import MethodSubject
+from zofw.extend import bookkeeping, check_method
 from zofw.extend.play import smooth_sum
 from zofw.problems import evaluate
-from zofw.sets.check import examine
 
 
 @pytest.mark.parametrize("name", zofw.methods())
@@ -56,78 +53,16 @@ class Wrong(ZSFWDVR):
         return through(super().step(task, state, rng), answer=answer)
 
 
-@dataclass(frozen=True)
-class Faulty(ZOSFW):
-    """ZO-SFW whose differences are wrong by a factor, or of half the components, or asked for elsewhere than it thinks."""
-
-    factor: str = "1"  # a formula of d
-    half: bool = False
-    reach: float = 1.0
-
-    def step(self, task, state, rng):
-        def query(query):
-            indices = np.arange(task.n) if query.batch.indices is None else query.batch.indices
-            batch = zofw.Batch(task.n, indices % ((task.n + 1) // 2)) if self.half else query.batch
-            return replace(query, batch=batch, radius=self.reach * query.radius)
-
-        def answer(query, answer):
-            values, base = answer.values, answer.values[:, query.count :]
-            factor = evaluate_formula(self.factor, {"d": task.dim})
-            return replace(
-                answer, values=np.hstack([base + factor * (values[:, : query.count] - base), base])
-            )
-
-        return through(super().step(task, state, rng), query, answer)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *(Wrong(which=which) for which in ("both", "differences", "refreshes")),
-        *(Faulty(directions=8, factor=factor) for factor in ("-1", "-3*d", "d", "1/d", "2")),
-        Faulty(directions=8, half=True),
-        Faulty(directions=8, reach=10.0),
-    ],
-    ids=repr,
-)
-def test_a_wrong_method_breaks_at_least_two_laws(wrong):
-    report = check_method(wrong)
+@pytest.mark.parametrize("which", ["both", "differences", "refreshes"])
+def test_a_wrong_method_breaks_at_least_two_laws(which):
+    report = check_method(Wrong(which=which))
     broken = {finding.law for finding in report.failures} - {bookkeeping.is_documented.__doc__}
     assert len(broken) >= 2, report
 
 
 def test_without_its_fault_it_breaks_none():
-    for sound in (Wrong(which="none"), Faulty(directions=8)):
-        (undocumented,) = check_method(sound).failures
-        assert undocumented.law == bookkeeping.is_documented.__doc__
-
-
-@dataclass(frozen=True)
-class Favouring(ZOSFW):
-    """ZO-SFW that draws the first component alone, or never moves the first coordinate."""
-
-    which: str = "components"
-
-    def step(self, task, state, rng):
-        def query(query):
-            if self.which == "coordinates" or query.batch.indices is None:
-                return query
-            batch = zofw.Batch(task.n, 0 * query.batch.indices)
-            return zofw.Query(
-                query.anchors, batch, query.directions, query.radius, query.stencil, query.purpose
-            )
-
-        after, info = yield from through(super().step(task, state, rng), query)
-        if self.which == "coordinates":
-            after = replace(after, x=np.r_[state.x[0], after.x[1:]])
-        return after, info
-
-
-@pytest.mark.parametrize("which", ["components", "coordinates"])
-def test_a_favourite_is_noticed(which):
-    law = next(law for law in METHOD_LAWS if law.__name__ == f"{which}_are_alike")
-    finding = examine(law, MethodSubject(Favouring(directions=8, which=which)))
-    assert finding.ok is False and "permuted" in finding.why
+    (undocumented,) = check_method(Wrong(which="none")).failures
+    assert undocumented.law == bookkeeping.is_documented.__doc__
 
 
 @pytest.mark.parametrize("name", zofw.methods())

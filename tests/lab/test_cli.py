@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,7 +14,7 @@ from lab_pieces import SPEC, toy
 from typer.testing import CliRunner
 
 import zofw
-from zofw.lab import cli, console, report
+from zofw.lab import cli, console, report, runner
 from zofw.lab.runner import Unit, UnitOutcome, UnitProgress
 from zofw.lab.spec import read
 from zofw.lab.store import Folder
@@ -148,6 +149,32 @@ def test_resume_an_experiment_and_a_run(ran):
     Folder(run).summary.unlink()
     assert "averaged" in zofw_("resume", ran, *code, "-w", 0).output
     assert "holds no experiment" in zofw_("resume", ran / "quadratic", code=2).stderr
+
+
+def test_what_a_run_spent_its_budget_on_is_told_in_words_and_in_json(tmp_path):
+    spec = toy(tmp_path, UNTUNED.replace("[1, 2, 3]", "[1]"))
+    here = ("--code", code_in(tmp_path), "--out", tmp_path / "out", "-w", 0, "--explain")
+    found = json.loads(zofw_("run", spec, *here, "--json").stdout)["stories"]
+    assert set(found) == {f"quadratic/{label}/seed-1" for label in ("averaged", "all coordinates", "spsa")}
+    words = " ".join(zofw_("run", spec, *here).output.split())
+    assert all(" ".join(story.split()) in words for story in found.values())
+
+
+def test_from_a_command_to_minimize_there_are_four_links(tmp_path, monkeypatch):
+    way: list[str] = []
+
+    def minimize(**asked):
+        frame = sys._getframe(1)
+        while frame is not None:
+            if f"zofw{os.sep}lab{os.sep}" in frame.f_code.co_filename:
+                way.insert(0, frame.f_code.co_name)
+            frame = frame.f_back
+        raise ValueError("far enough")
+
+    monkeypatch.setattr(runner, "minimize", minimize)
+    spec = toy(tmp_path, UNTUNED.replace("[1, 2, 3]", "[1]"))
+    zofw_("run", spec, "--code", code_in(tmp_path), "--out", tmp_path / "out", "-w", 0, code=2)
+    assert way[:5] == ["guard", "run", "conduct", "run_all", "execute"], "guard turns mistakes into sentences"
 
 
 def test_compare_and_report(ran, tmp_path):

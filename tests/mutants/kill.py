@@ -60,7 +60,7 @@ def likely(file: str) -> list[str]:
         "atoms.py": ["tests/test_atoms.py"],
         "differences.py": ["tests/test_differences.py"],
         "estimators.py": ["tests/test_differences.py"],
-        "extend": ["tests/conformance/test_method_laws.py"],
+        "extend": ["tests/conformance/test_laws_bite.py"],
     }.get(room, ["tests/algorithms/test_zsfw_dvr.py", "tests/golden", "tests/run/test_session.py"])
 
 

@@ -21,6 +21,7 @@ from zofw.extend.play import (
     Moment,
     Seen,
     World,
+    inner,
     linear_sum,
     logistic_sum,
     play,
@@ -101,6 +102,11 @@ def decreases_on_quadratics(on: MethodSubject) -> Iterator[str]:
 def decreases_on_logistic_sums(on: MethodSubject) -> Iterator[str]:
     """on a logistic sum it attains the stated share of Frank-Wolfe's decrease within the stated queries"""
     yield from short(on, logistic_sum())
+
+
+def decreases_inside(on: MethodSubject) -> Iterator[str]:
+    """where the best point lies inside it attains that share too: gradients of earlier points lead past it"""
+    yield from short(on, inner())
 
 
 def finds_the_vertex(on: MethodSubject) -> Iterator[str]:
@@ -257,6 +263,7 @@ def _matches(what: str, sample: Array, stated: float) -> Iterator[str]:
 LAWS = (
     decreases_on_quadratics,
     decreases_on_logistic_sums,
+    decreases_inside,
     finds_the_vertex,
     follows_the_gradient,
     estimates_the_gradient_of_all,

@@ -167,6 +167,15 @@ def linear_sum() -> World:
 
 
 @cache
+def inner() -> World:
+    """Six quadratics in six dimensions on a box, their mean's minimiser halfway to a corner: who does not look again overshoots."""
+    rng = np.random.default_rng(5)
+    centre = rng.choice([-0.4, 0.4], 6) * rng.uniform(0.5, 1.0, 6)
+    centres = centre + 0.1 * rng.standard_normal((6, 6))
+    return World(Quadratics(rng.uniform(0.5, 1.0, (6, 6)), centres), Box(-1.0, 1.0))
+
+
+@cache
 def uneven() -> World:
     """Four quadratics in five dimensions on a box whose sides all differ."""
     rng = np.random.default_rng(4)
@@ -209,7 +218,10 @@ def play(
     iterations: int | None = None,
     seed: int = 0,
 ) -> Iterator[Moment]:
-    """A run of a method in a world, moment by moment, until a limit would be passed or the method ends by itself."""
+    """A run of a method in a world, moment by moment, until a limit would be passed or the method ends by itself.
+
+    The arrays of a state are read-only here: a step that writes into what it was given raises.
+    """
     problem = world.problem
     support = abilities(problem).support
     task = Watched(
@@ -218,6 +230,9 @@ def play(
     settings, _ = as_algorithm(method, task)
     state = settings.init(task, world.x0)
     for t in count() if iterations is None else range(iterations):
+        for kept in vars(state).values():
+            if isinstance(kept, np.ndarray):
+                kept.setflags(write=False)
         x, step = state.x, settings.step(task, state, np.random.default_rng([seed, t]))
         task.gradients, task.points = [], []
         try:

@@ -178,7 +178,7 @@ def summarise(stored: StoredExperiment, out: Path, beside: Summary | None = None
     experiment, found = stored.spec, list[CaseSummary]()
     others = {} if beside is None else _comparable(beside, stored)
     for case in present(experiment)[0]:
-        groups = {method.label: Group(method) for method in chosen_methods(experiment)}
+        groups = {method.label: MethodRuns(method) for method in chosen_methods(experiment)}
         for label, group in groups.items():
             for seed in experiment.seeds_of(label):
                 group.add(Folder(out / case.name / label / f"seed-{seed}"), experiment.measure)
@@ -262,7 +262,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class Group:
+class MethodRuns:
     """Finished runs of one method that differ in the seed alone."""
 
     method: Method
@@ -278,7 +278,7 @@ class Group:
 
 def gather(
     case: Case,
-    groups: Mapping[str, Group],
+    groups: Mapping[str, MethodRuns],
     measure: Measure,
     reference: Path,
     rates: Mapping[str, Rate],
@@ -329,10 +329,10 @@ def compare(folders: Sequence[Path]) -> Summary:
     summaries = []
     for name in dict.fromkeys(unit.case.name for _, unit in units):
         mine = [(root, unit) for root, unit in units if unit.case.name == name]
-        groups: dict[str, Group] = {}
+        groups: dict[str, MethodRuns] = {}
         for root, unit in mine:
             label = unit.method.label if len(folders) == 1 else f"{unit.method.label} ({root.name})"
-            groups.setdefault(label, Group(unit.method)).add(Folder(unit.path), measure)
+            groups.setdefault(label, MethodRuns(unit.method)).add(Folder(unit.path), measure)
         case = replace(mine[-1][1].case, budget=max(unit.case.budget for _, unit in mine))
         gathered = gather(case, groups, measure, Path(mine[0][1].path).parents[1] / "reference.json", {})
         summaries += [] if gathered is None else [gathered]
@@ -374,7 +374,7 @@ def _band(values: Sequence[float] | Array) -> Band:
     return Band(*(float(q) for q in np.quantile(values, QUARTILES)))
 
 
-def _curve(label: str, group: Group, grid: Array, optimum: Optimum | None, rate: Rate | None) -> Curve:
+def _curve(label: str, group: MethodRuns, grid: Array, optimum: Optimum | None, rate: Rate | None) -> Curve:
     method, runs = group.method, group.runs
     table = rounded([_measured(windows(run.queries, run.values, grid), optimum) for run in runs])
     last = rounded([_measured(held(run.queries, run.values, grid), optimum) for run in runs])
