@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 
 from zofw.core import Batch, Pattern, Query, Stencil
-from zofw.differences import OwnDifferences, base_values, curvatures, slopes
+from zofw.differences import (
+    OwnDifferences,
+    average,
+    base_values,
+    curvatures,
+    fresh,
+    refine,
+    refine_step,
+    slopes,
+    spider,
+    storm,
+)
 from zofw.directions import Gaussian
-from zofw.estimators import average, fresh, refine, refine_step, spider, storm
 from zofw.problems import BlackBox, evaluate
 
 N, D, B, MU = 5, 4, 3, 0.1

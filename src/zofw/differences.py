@@ -1,6 +1,21 @@
 """From answers to gradients, without randomness or evaluation: differences along directions, and what an estimate remembers.
 
-A rule for an estimate takes the directions U, the slopes c = Uᵀ∇F + O(μ) along them and the law's scale s with s·E[UUᵀ] = I.
+What differences are off by, for F along u with derivatives F′ = ⟨∇F, u⟩, F″, … and values wrong by at most ε:
+
+    forward    (F(x + μu) − F(x))/μ                  = F′ + ½μF″ + …      ± 2ε/μ      b + 1 evaluations for b directions
+    central    (F(x + μu) − F(x − μu))/2μ            = F′ + μ²F‴/6 + …    ± ε/μ       2b
+    curvature  (F(x + μu) − 2F(x) + F(x − μu))/μ²    = F″ + μ²F⁗/12 + …   ± 4ε/μ²     2b + 1
+
+A rule for an estimate takes the directions U, (d, b), the slopes c = Uᵀ∇F + O(μ) along them, (b,), and the law's scale s with
+s·E[UUᵀ] = I; κ is the law's second moment, E‖UUᵀx‖² = κ‖x‖². Where two points are compared, c has a row for each, the new point first:
+same directions and same batch, so that what both have in common cancels.
+
+References
+----------
+Y. Nesterov, V. Spokoiny, Random gradient-free minimization of convex functions, Found. Comput. Math. 17, 2017 (fresh).
+F. Hanzely, K. Mishchenko, P. Richtárik, SEGA: variance reduction via gradient sketching, NeurIPS 2018 (refine).
+C. Fang, C. J. Li, Z. Lin, T. Zhang, SPIDER: near-optimal non-convex optimization, NeurIPS 2018 (spider).
+A. Cutkosky, F. Orabona, Momentum-based variance reduction in non-convex SGD, NeurIPS 2019 (storm).
 """
 
 from __future__ import annotations
@@ -58,32 +73,42 @@ def _plus(g: Array | None, v: Array, scale: float) -> Array:
 
 
 def fresh(U: Directions, c: Array, scale: float) -> Array:
-    """s U c: unbiased for ∇F, remembers nothing."""
+    """s U c = s UUᵀ∇F: unbiased for ∇F, remembers nothing. E‖sUUᵀ∇F‖² = s²κ‖∇F‖², about d/b times ‖∇F‖² for b ≪ d."""
     return _plus(None, U @ c, scale)
 
 
 def refine_step(law: Law, U: Directions) -> float:
-    """The step α = 1/(sκ) that minimises E‖(I − αUUᵀ)e‖²; 1/(d + b + 1) for Gaussian directions."""
+    """The step α = 1/(sκ) that minimises E‖(I − αUUᵀ)e‖² = (1 − 2α/s + α²κ)‖e‖²; 1/(d + b + 1) for Gaussian directions."""
     return 1.0 / (law.scale(U.dim, U.count) * law.second_moment(U.dim, U.count))
 
 
 def refine(g: Array, U: Directions, c: Array, step: float) -> Array:
-    """g + α U(c − Uᵀg): the sketched memory. The error contracts by 1 − 1/(s²κ) in mean square at the best step."""
+    """g + α U(c − Uᵀg): the sketched memory.
+
+    With c = Uᵀ∇F the error e = g − ∇F becomes (I − αUUᵀ)e: zero stays zero, and at the best step the mean square contracts by
+    1 − 1/(s²κ), which is 1 − b/(d + b + 1) for Gaussian directions.
+    """
     return _plus(g, U @ (c - U.T @ g), step)
 
 
 def spider(g: Array, U: Directions, c: Array, scale: float) -> Array:
-    """g + s U(c_0 − c_1): the difference of two estimates with the same directions and batch, at the new point and the old."""
+    """g + s U(c_0 − c_1): the difference of two estimates with the same directions and batch, at the new point and the old.
+
+    For ∇F with Lipschitz constant L the variance that a step adds is at most s²κL²‖x_t − x_{t−1}‖²; it is never forgotten.
+    """
     return _plus(g, U @ (c[0] - c[1]), scale)
 
 
 def storm(g: Array, U: Directions, c: Array, scale: float, rho: float) -> Array:
-    """ĝ_0 + (1 − ρ)(g − ĝ_1), estimates at the new point and the old with the same directions and batch."""
+    """ĝ_0 + (1 − ρ)(g − ĝ_1), estimates at the new point and the old with the same directions and batch.
+
+    ρ = 0 is spider, ρ = 1 is fresh: the error of before is forgotten by 1 − ρ, the new one enters with ρ times its variance.
+    """
     return _plus((1.0 - rho) * g, U @ (c[0] - (1.0 - rho) * c[1]), scale)
 
 
 def average(g: Array, estimate: Array, rho: float) -> Array:
-    """(1 − ρ)g + ρĝ: momentum."""
+    """(1 − ρ)g + ρĝ: momentum. The bias is what ∇F has moved over the last 1/ρ iterations, the variance ρ/(2 − ρ) of that of ĝ."""
     return (1.0 - rho) * g + rho * estimate
 
 

@@ -1,4 +1,8 @@
-"""Schedules: frozen callables t → float whose repr is the formula's name and constants."""
+"""Schedules: frozen callables t → float whose repr is the formula's name and constants.
+
+γ_t (step), ρ_t (averaging) and μ_t (radius) are such; t counts iterations from 0. A schedule is a value: two with the same constants
+are equal, and a checkpoint stores it by its fields.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,10 @@ class Constant:
 
 @dataclass(frozen=True)
 class Power:
-    """numerator / (t + offset)^exponent, never above ``cap``."""
+    """numerator / (t + offset)^exponent, never above ``cap``.
+
+    2/(t + 2) is Frank and Wolfe's step; 4/(t + 8)^{2/3} an averaging weight; c/√(t + 1) the step of a projecting method.
+    """
 
     numerator: float
     offset: float = 1.0

@@ -11,9 +11,8 @@ import pytest
 
 from zofw.algorithms import ZOSFW
 from zofw.core import Batch, Query, frank_wolfe_info
-from zofw.differences import slopes
+from zofw.differences import average, fresh, slopes
 from zofw.directions import Explicit
-from zofw.estimators import average, fresh
 from zofw.extend import METHOD_LAWS, bookkeeping, check_law, check_method, check_problem
 from zofw.extend.mathematics import MethodSubject
 from zofw.extend.skeletons.my_law import HalfSigns

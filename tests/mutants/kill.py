@@ -59,7 +59,6 @@ def likely(file: str) -> list[str]:
         "run": ["tests/run/test_session.py", "tests/golden"],
         "atoms.py": ["tests/test_atoms.py"],
         "differences.py": ["tests/test_differences.py"],
-        "estimators.py": ["tests/test_differences.py"],
         "extend": ["tests/conformance/test_laws_bite.py"],
     }.get(room, ["tests/algorithms/test_zsfw_dvr.py", "tests/golden", "tests/run/test_session.py"])
 

@@ -108,7 +108,7 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     (A + "spsa.py", "0.1 * iterations + 1, 0.602", "0.1 * iterations, 0.602"),
     (A + "projection.py", "task.project(x - a * g)", "task.project(x + a * g)"),
     (A + "projection.py", "return count / (count + task.dim)", "return task.dim / (count + task.dim)"),
-    (A + "boosted_zo_sfw.py", "d, Lambda = longer, Lambda + lam", "d, Lambda = longer, lam"),
+    (A + "boosted_zo_sfw.py", "if away else Lambda + lam", "if away else lam"),
     (A + "boosted_zo_sfw.py", "r = -g - d", "r = -g + d"),
     (A + "zo_adamm.py", "v_hat = np.maximum(state.v_hat, v)", "v_hat = v"),
     (A + "zo_adamm.py", "x = weighted_projection(task, x - a * m / h, h)", "x = task.project(x - a * m / h)"),
@@ -200,8 +200,8 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     (A + "saga_fw.py", "memory[place[cut:]] = new[cut:]", "memory[place] = new"),
     (A + "saga_fw.py", "times[drawn], own", "np.ones_like(times)[drawn], own"),
     # boosted ZO-SFW, ZO-AdaMM, ZIVR-FW
-    (A + "boosted_zo_sfw.py", "lam = float(r @ v) / float(v @ v)", "lam = float(r @ v)"),
-    (A + "boosted_zo_sfw.py", "if shrinks or not float(r @ v) > 0.0:", "if not float(r @ v) > 0.0:"),
+    (A + "boosted_zo_sfw.py", "lam = float(r @ u) / float(u @ u)", "lam = float(r @ u)"),
+    (A + "boosted_zo_sfw.py", "away = length > 0.0 and", "away = length < 0.0 and"),
     (A + "boosted_zo_sfw.py", "align(-g, d) < improvement", "align(-g, d) > improvement"),
     (A + "zo_adamm.py", "g**2, 1.0 - self.second_decay", "g**2, self.second_decay"),
     (A + "zo_adamm.py", "task.project(z - h * (z - y) / top)", "task.project(z - (z - y) / top)"),
@@ -217,7 +217,7 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
         "self.query.anchors.shape[1]) / self.batch.n",
     ),
     ("differences.py", "answer.values[:, -1]", "answer.values[:, 0]"),
-    ("estimators.py", "_plus((1.0 - rho) * g,", "_plus(rho * g,"),
+    ("differences.py", "_plus((1.0 - rho) * g,", "_plus(rho * g,"),
     # laws of directions
     ("directions/implicit.py", "return 1.0 / count", "return 1.0"),
     ("directions/sphere.py", "drawn.dim / drawn.numbers", "1.0 / drawn.numbers"),

@@ -51,6 +51,18 @@ def test_a_budget_too_small_for_one_iteration_states_the_least():
 def test_limits_stop_with_their_own_status(limit, status):
     result = zofw.minimize(quadratic_sum(), zofw.Simplex(), method="zo-fw", budget=10**6, rng=0, **limit)
     assert result.status.name == status and result.message == result.status.sentence and not result.success
+    assert {"MAX_ITER": result.nit == 3, "MAX_LMO": result.nlmo == 4}.get(status, True)
+
+
+def test_what_fails_is_charged_and_refused_where_the_open_query_could_not_be_paid_any_more():
+    f = quadratic_sum()
+    session = zofw.Session(zofw.L1Ball(1.0), dim=f.dim, n=f.n, method="zo-fw", budget=100, rng=0)
+    query = session.ask()
+    assert session.fail(5) and session.ledger["failed"] == session.nfev == 5 and session.ask() is query
+    left = int(session.remaining) - query.cost
+    assert session.fail(left), "the open query can still be paid, with nothing to spare"
+    assert not session.fail(1, paid=3), "and now not any more: what it has had is charged too"
+    assert session.ledger["failed"] == session.nfev == 5 + left + 1 + 3 and session.nit == 0
 
 
 def test_gap_tolerance():

@@ -122,16 +122,18 @@ def chase(task: Task, x: Array, g: Array, rounds: int, improvement: float) -> tu
         r = -g - d
         v = task.lmo(-r).dense() - x
         length = float(np.linalg.norm(d))
-        shrinks = length > 0.0 and -float(r @ d) / length > float(r @ v)  # u = −d/‖d‖: align stays as it is
+        away = length > 0.0 and -float(r @ d) / length > float(r @ v)
+        u = -d / length if away else v
         if k == 0:
             gap = -float(g @ v)
-        if shrinks or not float(r @ v) > 0.0:
+        if not float(r @ u) > 0.0:
             return (d / Lambda if Lambda > 0.0 else d), gap, k + 1
-        lam = float(r @ v) / float(v @ v)
-        longer = d + lam * v
+        lam = float(r @ u) / float(u @ u)
+        longer = d + lam * u
         if k > 0 and align(-g, longer) - align(-g, d) < improvement:
             return d / Lambda, gap, k + 1
-        d, Lambda = longer, Lambda + lam
+        Lambda = Lambda * (1.0 - lam / length) if away else Lambda + lam
+        d = longer
     return d / Lambda, gap, rounds
 
 

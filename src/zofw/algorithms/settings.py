@@ -1,4 +1,8 @@
-"""Settings: refusing bad ones with a sentence, and deriving the ones left open."""
+"""Settings: refusing bad ones with a sentence, and deriving the ones left open.
+
+A method's ``check`` is made of the first kind, its ``resolve`` of ``fill``. Steps γ ≤ 1 keep x + γ(s − x) in the set, averaging weights
+ρ in (0, 1] keep an average one, and radii μ > 0 are divided by.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ def random_subset(key: int, dim: int, count: int) -> Indices:
 
 @dataclass(frozen=True)
 class Coordinates(Operator):
-    """Unit vectors e_j for j in a random subset."""
+    """Unit vectors e_j for the j of a subset J, |J| = b, drawn from the key: O(b) numbers, and only once they are asked for.
+
+    U c puts c at the places J, Uᵀg = g_J, Z U = Z[:, J], and UUᵀ is the projection onto the coordinates in J.
+    """
 
     dim: int
     count: int
@@ -59,7 +62,11 @@ class Coordinates(Operator):
 
 
 class OrthonormalColumns:
-    """What laws of b orthonormal columns share: UUᵀ is a projection with E[UUᵀ] = (b/d)I, so E‖UUᵀx‖² = (b/d)‖x‖²."""
+    """What laws of b orthonormal columns share: UᵀU = I, so that UUᵀ is a projection of rank b.
+
+    Its trace is b, hence E[UUᵀ] = (b/d)I for a law that prefers no coordinate, and E‖UUᵀx‖² = E xᵀUUᵀx = (b/d)‖x‖². The step
+    1/(sκ) of a refresh is 1: the error e becomes (I − UUᵀ)e, with E‖(I − UUᵀ)e‖² = (1 − b/d)‖e‖².
+    """
 
     def scale(self, dim: int, count: int) -> float:
         return dim / count

@@ -1,4 +1,11 @@
-"""Directions given column by column, such as the atoms of a set."""
+"""Directions given column by column, such as the atoms of a set.
+
+What every matrix of directions can do, written out for one that is there: for U of shape (d, b) with columns u_j
+
+    columns(l, r)  U[:, l:r], (d, r − l)            rows(i)   U[i, :], (|i|, b)
+    combine(c)     U c = Σ_j c_j u_j, (d,)          project(g)   Uᵀg, the slopes ⟨g, u_j⟩, (b,)
+    product(Z)     Z U, the changes of n linear forms along each u_j, (n, b)
+"""
 
 from __future__ import annotations
 
@@ -14,7 +21,14 @@ sp = lazy("scipy.sparse")
 
 @dataclass(frozen=True, eq=False)
 class Explicit(Operator):
-    """A given d×b matrix, dense or sparse."""
+    """A given d×b matrix, dense or sparse; d·b numbers in memory, where the laws of the library keep a key.
+
+    Examples
+    --------
+    >>> U = Explicit(np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]]))
+    >>> U.dim, U.count, U @ np.array([3.0, 4.0]), U.T @ np.array([1.0, 1.0, 1.0])
+    (3, 2, array([3., 8., 0.]), array([1., 2.]))
+    """
 
     matrix: Matrix
 

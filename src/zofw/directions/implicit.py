@@ -1,4 +1,12 @@
-"""Direction matrices that exist only as a rule for their entries."""
+"""Direction matrices that exist only as a rule for their entries.
+
+U_ij is a function of (key, i, j), so that a d×b matrix is a key and a shape: blocks are made where they are needed, in any order and
+on any machine, and are the same numbers everywhere. A method needs three products of it, each in O(TILE_ENTRIES) memory:
+
+    U c      an estimate from slopes, s·U c                            (d,)
+    Uᵀ g     what a known g predicts for the slopes                     (b,)
+    Z U      the changes of the margins of a linear model along U       (rows of Z, b), from the rows of U that Z touches
+"""
 
 from __future__ import annotations
 
@@ -40,7 +48,11 @@ def at_least_one(count: int) -> None:
 
 
 class IndependentColumns:
-    """What laws with b independent columns and E[UUᵀ] = bI share; entry (i, j) is a function of (key, i, j) alone."""
+    """What laws with b independent columns and E[uuᵀ] = I share; entry (i, j) is a function of (key, i, j) alone.
+
+    E[UUᵀ] = bI, so that the scale s with s·E[UUᵀ] = I is 1/b. For columns u and v that are independent,
+    E‖UUᵀx‖² = b·E[‖u‖²(uᵀx)²] + b(b − 1)‖x‖², and each law states the first term.
+    """
 
     kind: ClassVar[str]
     """Name of the entries among the kernels: ``"signs"`` or ``"normals"``."""
@@ -124,7 +136,7 @@ class Implicit(Operator):
         return self.numbers(self.dim * self.count).combine(self.key, self.dim, c)
 
     def combine_rows(self, index: Indices, c: Array) -> Array:
-        """(U c)[index], from these rows alone."""
+        """(U c)[index], from these rows alone: |index|·b entries instead of d·b."""
         tiles = blocks(len(index), max(1, TILE_ENTRIES // self.count))
         parts = (np.einsum("ij,j->i", self.rows(index[start:stop]), c) for start, stop in tiles)
         return np.concatenate([np.zeros(0), *parts])
@@ -174,7 +186,7 @@ def touched_product(directions: InBlocks, Z: Matrix | Rows) -> Array:
 
 
 def dense_product(directions: Directions, Z: Array) -> Array:
-    """Z U for a dense Z by the BLAS, tile after tile of rows of U."""
+    """Z U = Σ_tiles Z[:, tile] U[tile, :] for a dense Z, (m, b), by the BLAS; TILE_ENTRIES entries of U at any time."""
     Z = np.atleast_2d(np.asarray(Z, dtype=float))
     out = np.zeros((Z.shape[0], directions.count))
     at_once = max(1, TILE_ENTRIES // directions.count)

@@ -14,7 +14,18 @@ sp = lazy("scipy.sparse")
 
 @dataclass(frozen=True, eq=False)
 class UnitSteps(Operator):
-    """Column j is sign_j e_{index_j}: a step ahead, a step back, or for the sign 0 none at all."""
+    """Column j is sign_j e_{index_j}: a step ahead, a step back, or for the sign 0 none at all.
+
+    Steps of components along their own coordinates, f_i(x ± μe_j) and f_i(x), are one paired query with such columns. A coordinate
+    may occur many times, once for each component that depends on it. Nothing of size d·b is made but by ``columns`` and ``rows``:
+    (U c)_k = Σ_{j : index_j = k} sign_j c_j, (Uᵀg)_j = sign_j g_{index_j}, and Z U has the columns sign_j Z e_{index_j}.
+
+    Examples
+    --------
+    >>> U = UnitSteps(3, np.array([2, 2, 0]), np.array([1.0, -1.0, 0.0]))
+    >>> U @ np.array([5.0, 1.0, 7.0]), U.T @ np.array([1.0, 2.0, 3.0])
+    (array([0., 0., 4.]), array([ 3., -3.,  0.]))
+    """
 
     dim: int
     index: Indices

@@ -128,7 +128,7 @@ class UniversalAttack:
         return isinstance(self._classifier, _Function)
 
     def values(self, points: Array, components: Indices) -> Array:
-        """Margins of every point (rows) with every image (columns)."""
+        """Margins of every point (rows) with every image (columns), (points, images), a forward pass for each ``batch_size`` of them."""
         table = np.empty((len(points), len(components)))
         for left, right in blocks(len(components), self.batch_size):
             group = max(1, self.batch_size // (right - left))
@@ -156,7 +156,10 @@ class UniversalAttack:
         return np.asarray(self.values(self._point(x), np.arange(self.n))[0])
 
     def gradient(self, x: ArrayLike) -> Array:
-        """Of the mean margin, by the module's own differentiation; for diagnosis."""
+        """Of the mean margin, by the module's own differentiation; for diagnosis.
+
+        Where two scores are the greatest together it is that of the one torch takes: one element of Clarke's subdifferential.
+        """
         point = self._point(x)[0]
         total = np.zeros(self.dim)
         for start, stop in blocks(self.n, self.batch_size):
@@ -201,7 +204,10 @@ class UniversalAttack:
 
 
 class _Tanh:
-    """½ tanh(artanh(2z) + x)."""
+    """½ tanh(artanh(2z) + x): Carlini and Wagner's change of variables, with artanh(2z) computed once for each image.
+
+    The step is short near black and white, where d/dx ½tanh = ½(1 − tanh²) is small, and pixels never leave (−½, ½).
+    """
 
     @staticmethod
     def latent(images: Array) -> Array:

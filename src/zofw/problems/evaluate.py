@@ -27,7 +27,12 @@ class Part(NamedTuple):
 
 
 def tiles(able: Abilities, query: Query) -> list[Tile]:
-    """The fixed partition of a query. Variances of forward differences need the base value in every tile of rows."""
+    """The fixed partition of a query into columns of U against rows of the batch, rows outermost.
+
+    A tile holds at most ``at_once`` values, both sides counted: ⌊at_once/(sides·rows)⌋ columns against all rows of a batch of up to 8192, or
+    against as many as fit. A paired query is cut along its diagonal. Variances of forward differences need the base value in
+    every tile of rows, so that such tiles have all columns.
+    """
     if able.parts is not None:
         return able.parts.tiles(query)
     size, structured = query.size, None if query.paired else able.structured
@@ -106,7 +111,11 @@ def _block(problem: Problem, query: Query, tile: Tile, anchor: int, components: 
 
 
 def reduce_table(query: Query, tile: Tile, table: Array) -> Sums:
-    """Sums of a table of values (k, points, components); a paired table has one component."""
+    """Sums of a table of values (k, points, components); a paired table has one component.
+
+    Values: Σ_i f_i at each point, (k, points). Squares, where a variance is asked for: Σ_i (δ_ij − δ̄_j)² of the slopes
+    δ_ij of component i along direction j, (k, b), centred within the tile, where nothing cancels.
+    """
     values = table[:, :, 0] if table.shape[2] == 1 else table.sum(axis=2)
     if not query.variance:
         return Sums(values)
@@ -121,7 +130,10 @@ def reduce_table(query: Query, tile: Tile, table: Array) -> Sums:
 
 
 def assemble(query: Query, parts: list[Tile], sums: list[Sums]) -> Answer:
-    """Add the tiles in their own order, whatever the order in which they came."""
+    """Add the tiles in their own order, whatever the order in which they came: means over the batch, (k, width).
+
+    Floating-point sums depend on their order; this one is fixed by the query, so that the bits are too.
+    """
     size = 1.0 if query.paired else float(query.size)
     if len(parts) == 1 and query.variance:
         return Answer(sums[0].values / size, _squares(sums[0]) / max(1.0, size - 1.0))
@@ -135,7 +147,16 @@ def assemble(query: Query, parts: list[Tile], sums: list[Sums]) -> Answer:
 
 
 def _variance(query: Query, answer: Answer, parts: list[Tile], sums: list[Sums]) -> Array:
-    """Unbiased variance over the batch, from each tile's centred squares and the shift of its mean (Chan et al.)."""
+    """Unbiased variance over the batch, from each tile's centred squares and the shift of its mean, (k, b).
+
+    With tiles of r_T rows whose slopes have mean δ̄_T and centred squares Q_T, and δ̄ the mean over all |S| of them,
+
+        Var_j = [Σ_T Q_T + r_T (δ̄_T − δ̄)²] / (|S| − 1)
+
+    References
+    ----------
+    T. F. Chan, G. H. Golub, R. J. LeVeque, Algorithms for computing the sample variance, American Statistician 37, 1983.
+    """
     size = query.size
     mean = slopes(query, answer)
     squares = np.zeros_like(mean)

@@ -92,7 +92,7 @@ class LinearModel(ABC):
 
     @cached_property
     def L_hat(self) -> float:
-        """Smoothness of every component: max|φ″|·max‖a_i‖²."""
+        """Smoothness of every component: max|φ″|·max‖a_i‖², for ∇²f_i = φ″(t_i) a_i a_iᵀ."""
         squares = self.matrix.multiply(self.matrix) if self.sparse else self.matrix**2
         return self.curvature * float(np.max(squares.sum(axis=1)))
 
@@ -142,11 +142,11 @@ class LinearModel(ABC):
         return self._routines[row.routine](self, query, tile, self._part(query.batch, tile.top, tile.bottom))
 
     def _values(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """φ at the anchors."""
+        """Σ_i φ(t_i) at each anchor, (k, 1)."""
         return Sums(self.loss(part.margins(query.anchors)).sum(axis=1, keepdims=True))
 
     def _at_once(self, query: Query, row: table.Row, rows: Rows) -> Sums:
-        """The sums of all points of a tile by one kernel that does everything."""
+        """Σ_i φ(t_i ± μa_iᵀu_j) of all points of a tile by one kernel, which draws U and multiplies as it goes: no A·U in memory."""
         U, kernel, loss = query.directions, row.kernel, self.formula
         assert isinstance(U, Implicit) and kernel is not None and loss is not None
         by = kernels.settled or kernels.routines(rows.size * U.count)
@@ -164,7 +164,7 @@ class LinearModel(ABC):
         return Shift(NO_OFFSETS if self.offsets is None else self.offsets, self.unit)
 
     def _along_products(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """The same from A·U, without a table of values."""
+        """The same from the product A·U, (s, w), without a table of the 2w·s values."""
         along = np.ascontiguousarray(part.along(_directions(query))[:, tile.left : tile.right])
         t = part.margins(query.anchors) / self.unit
         steps = self._steps(query)._replace(base=query.stencil.has_base and tile.first)
@@ -172,7 +172,7 @@ class LinearModel(ABC):
         return self._scaled(by.stencil_sums(str(self.formula), t, along, steps))
 
     def _along_coordinates(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """The same along coordinates, from the non-zeros alone."""
+        """The same along coordinates, from the non-zeros alone: Σ_i φ(t_i ± μa_ij) = Σ_i φ(t_i) + Σ_{i : a_ij ≠ 0} change."""
         wanted, rows, place = coordinates(query, tile), part.sparse, None
         if len(wanted) < self.dim:
             place = np.full(self.dim, -1, dtype=np.int64)
@@ -183,14 +183,14 @@ class LinearModel(ABC):
         return self._scaled(found if query.stencil.has_base and tile.first else found[:, :-1])
 
     def _table(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """All values φ(t ± μAU), in a table."""
+        """All values φ(t ± μAU), in a table (2w, s): what variances need, and losses that are not among the kernels."""
         along = part.along(_directions(query))[:, tile.left : tile.right]
         steps = np.multiply(along.T, query.radius, order="C")  # (w, s)
         margins = part.margins(query.anchors)
         return _joined([self._table_sums(query, tile, t[None, :], steps) for t in margins])
 
     def _paired(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """One value for each direction and its component."""
+        """One value for each direction and its component: φ(t_j ± μa_jᵀu_j), from s products instead of s²."""
         along = paired_product(_directions(query), part.matrix, tile.left, tile.right)
         steps, margins = query.radius * along[:, None], part.margins(query.anchors)
         return _joined([self._table_sums(query, tile, t[:, None], steps) for t in margins])

@@ -23,7 +23,11 @@ SMALL = 64  # sides up to which a largest singular value comes from a full decom
 
 
 class Touched:
-    """The non-zeros of s rows in the coordinates of a tile: where a step along one of them changes something."""
+    """The non-zeros of s rows in the coordinates of a tile: where a step along one of them changes something.
+
+    Along e_j the margin of row i moves by μa_ij, so that only rows with a_ij ≠ 0 have to be evaluated again: O(nnz) values for a
+    whole basis instead of s·d. ``row``, ``column`` and ``step`` have an entry (i, j, μa_ij) for each.
+    """
 
     def __init__(self, row: Indices, column: Indices, step: Array, rows: int, width: int) -> None:
         self.row, self.column, self.step = row, column, step
@@ -47,7 +51,7 @@ class Touched:
         return np.bincount(self.column, weights=entries, minlength=self.width).astype(float, copy=False)
 
     def centred_squares(self, slopes: Array) -> Array:
-        """Σ_i(δ_ij − δ̄_j)², where δ_ij = 0 for the rows that a column does not touch."""
+        """Σ_i(δ_ij − δ̄_j)², (width,), where δ_ij = 0 for the rows that a column does not touch: each of them adds δ̄_j²."""
         mean = self.sum(slopes) / self.rows
         untouched = self.rows - np.bincount(self.column, minlength=self.width)
         return self.sum((slopes - mean[self.column]) ** 2) + untouched * mean**2
@@ -125,6 +129,7 @@ def _consecutive(matrix: Any, top: int, bottom: int) -> Any:
 
 
 def largest_singular_value(matrix: Any) -> float:
+    """σ₁(A), by the eigenvalues of the smaller Gram matrix up to 64 rows or columns, by Lanczos iterations beyond."""
     if min(matrix.shape) <= SMALL:
         gram = matrix.T @ matrix if matrix.shape[0] >= matrix.shape[1] else matrix @ matrix.T
         dense = gram.toarray() if sp.issparse(gram) else gram

@@ -1,4 +1,13 @@
-"""Linear programmes: the simplex method of HiGHS, to the greatest accuracy it offers."""
+"""Linear programmes: the simplex method of HiGHS, to the greatest accuracy it offers.
+
+    min ⟨c, x⟩   subject to   lower ≤ R x ≤ upper,   l ≤ x ≤ u                          R (m, d), bounds may be infinite
+
+The simplex method and not an interior-point method, because its answer is a vertex: d linearly independent constraints are active.
+
+References
+----------
+Q. Huangfu, J. A. J. Hall, Parallelizing the dual revised simplex method, Mathematical Programming Computation 10, 2018.
+"""
 
 from __future__ import annotations
 

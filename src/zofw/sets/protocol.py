@@ -142,7 +142,11 @@ def scaled(owner: Vertices, g: ArrayLike, shape: tuple[int, int] | None = None) 
 
 
 def smallest(values: Array, k: int) -> NDArray[np.int64]:
-    """Places of the k smallest values by (value, place), in that order; O(d + k log k)."""
+    """Places of the k smallest values by (value, place), in that order; O(d + k log k).
+
+    By the k-th smallest value as a threshold: all below it, and of those equal to it the first ones. Ties are decided by the
+    place alone, so that the vertex is a function of g.
+    """
     if k >= values.size:
         places = np.arange(values.size)
     else:
@@ -184,7 +188,12 @@ class Vertices(ABC):
 
 
 class Ball(Vertices):
-    """What a norm ball {x : ‖x‖ ≤ radius} derives from how its unit ball lies among Euclidean balls."""
+    """What a norm ball {x : ‖x‖ ≤ r} derives from how its unit ball lies among Euclidean balls.
+
+    With inner·‖x‖ ≤ ‖x‖₂ ≤ outer·‖x‖ for all x, both attained: the Euclidean ball of radius r·inner lies inside, the diameter is
+    2r·outer. ℓ1: 1/√d and 1; ℓ∞: 1 and √d; nuclear norm of an m×n matrix: 1/√min(m, n) and 1. The LMO is −r times a subgradient
+    of the dual norm at g.
+    """
 
     radius: float
 

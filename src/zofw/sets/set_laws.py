@@ -1,4 +1,9 @@
-"""The laws of a set: each yields a sentence for every way in which a set breaks it."""
+"""The laws of a set: each yields a sentence for every way in which a set breaks it.
+
+What they rest on: with h(g) = min over s in X of ⟨g, s⟩, a point x is in X exactly if ⟨g, x⟩ ≥ h(g) for every g. The oracle gives h at
+the directions that were drawn, so that a law can prove that a point is outside, or that a vertex is not the least, with the direction
+as its counterexample; it cannot prove the contrary.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +61,7 @@ class Subject:
 
     @cached_property
     def slack(self) -> Array:
-        """What rounding may cost in ⟨g, s⟩, (trials,)."""
+        """What rounding may cost in ⟨g, s⟩, (trials,): tol·‖g‖₁·max|s_i|, for |⟨g, s − s′⟩| ≤ ‖g‖₁‖s − s′‖_∞."""
         size = max(float(np.abs(self.V).max()), float(np.abs(self.region.initial_point(self.dim)).max()))
         slack: Array = self.tol * np.abs(self.G).sum(axis=1) * max(size, np.finfo(float).tiny)
         return slack
@@ -77,7 +82,7 @@ class Subject:
             yield from self.beyond(x, what)
 
     def beyond(self, x: Array, what: str) -> Iterator[str]:
-        """A direction that separates x from the set, if one of those drawn does."""
+        """A direction that separates x from the set, if one of those drawn does: ⟨g, x⟩ < h(g) = ⟨g, lmo(g)⟩."""
         below = self.support - self.G @ x
         worst = int(np.argmax(below - self.slack))
         if below[worst] > self.slack[worst]:

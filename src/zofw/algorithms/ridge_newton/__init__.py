@@ -140,7 +140,7 @@ def _explore(task: Task) -> ExploreCorrect:
 
 
 def _hand_over(task: Task, state: State) -> State:
-    """The run goes on as Explore-Correct, from this x."""
+    """The run goes on as Explore-Correct, from this x: its noise and range are kept, its rays are of no use there."""
     other = replace(_explore(task).init(task, state.x), values=state.other.values)
     return replace(state, next="other", other=other, sample=NO_RAYS, rays=NO_RAYS, at=None)
 
@@ -157,12 +157,21 @@ def _begin(task: Task, state: State, rng: np.random.Generator) -> Action:
 
 
 def _width(task: Task, values: Values) -> float:
-    """Of the differences: curvatures want (ε/range)^{1/4}."""
+    """h of the differences. A second difference is off by h²φ⁗/12 + 4ε/h², least where h is of the order (ε/range)^{1/4}, in units of
+    the set; divided by √d because a coordinate of a typical step is so much shorter. Never below the resolution."""
     return max(values.radius(task, 4) * values.size / math.sqrt(task.dim), task.resolution)
 
 
 def _look(task: Task, state: State, values: Values, rng: np.random.Generator) -> Action:
-    """Atoms from the model of m components, and the rays of all along the coordinates of these atoms."""
+    """Atoms from the model of m components, and the rays of all along the coordinates of these atoms.
+
+    1. m components: those of before, and as many fresh ones as make 1000, or three times as many; all where vertices are dense,
+       where half are seen, or where a whole sweep is paid. A look that brought much is repeated with the same m.
+    2. Their rays: differences along all coordinates of the fresh, p and q of the old at the new x.
+    3. Atoms that minimise (1/m) Σ p_iτ_i + ½q_iτ_i² over X, as long as one is ahead by 1.5 standard errors of the sample; and
+       32 more, vertices of the model with Poisson weights: a bootstrap of which atoms another sample would have found.
+    4. z_i of all components along the union of the atoms' coordinates, which is what a step over these atoms can see.
+    """
     h, n, seen = _width(task, values), task.n, state.sample
     growth = 1 if state.won > WORTH * state.best else MORE
     m = n if state.dense else min(n, max(growth * state.looked, FIRST_LOOK))
@@ -204,7 +213,12 @@ def _look(task: Task, state: State, values: Values, rng: np.random.Generator) ->
 
 
 def _newton(task: Task, state: State, values: Values) -> Action:
-    """One step to the minimiser of the model, as far as the values approve."""
+    """One step to the minimiser of the model, as far as the values approve.
+
+    x⁺ minimises m(s) = (1/n) Σ_i p_iτ_i + ½q_iτ_i², τ = Z(s − x), over the atoms, or over X once all components are looked at. Where
+    the model promises less than values can show, nothing is asked. A share θ < 1 leaves both mixtures: weights
+    (1 − θ)w on the old atoms and θw⁺ on the new. A step that brings a tenth of the best of this look, or nothing that is seen, ends it.
+    """
     rays, at, h, n = state.rays, state.at, _width(task, values), task.n
     if 12 * len(rays.components) > task.remaining:
         return _hand_over(task, state)
@@ -241,7 +255,12 @@ def _newton(task: Task, state: State, values: Values) -> Action:
 def _approved(
     task: Task, x: Array, step: Array, rays: Rays, at: Probe, slope: float, decrease: float
 ) -> Generator[Query, Answer, tuple[float, float]]:
-    """The share θ of a step that values approve (Armijo, quadratic interpolation), and the decrease there; 0 where none."""
+    """The share θ of a step that values approve, and the decrease there; 0 where none of eight does.
+
+    Armijo: f(0) − f(θ) ≥ 0.1·θ·min(−slope, promised), f along the step. Else the parabola through f(0), its slope and f(θ) has the
+    curvature 2(f(θ) − f(0) − θ·slope)/θ², and its minimiser, kept between 0.1θ and 0.5θ, is tried next. Values are those of the
+    components with rays; others do not move along these atoms.
+    """
     batch, theta = Batch(task.n, rays.components), 1.0
     share = len(batch) / task.n
     before = share * float(at.value.mean())
@@ -256,7 +275,11 @@ def _approved(
 
 
 def _check(task: Task, state: State, values: Values, rng: np.random.Generator) -> Action:
-    """Are gradients at the new x multiples of the rays?"""
+    """Are gradients at the new x multiples of the rays?
+
+    ∇f_i(x) = φ_i′z_i for a ridge, wherever x is. Of 32 components with two coordinates or more, nine tenths have to have gradients
+    within an angle of 0.01 of their rays, or the run is handed over; that costs their slopes once more.
+    """
     several = np.flatnonzero(np.diff(state.rays.starts) > 1)
     state = replace(state, next="newton")
     if not len(several):

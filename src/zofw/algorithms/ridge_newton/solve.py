@@ -61,7 +61,12 @@ class Mixture:
 def over_atoms(
     task: Task, model: Model, mixture: Mixture, most: int, accuracy: float, deviations: float = 0.0
 ) -> Mixture:
-    """At most so many new atoms, one by one, until the model's own gap is this share of its decrease, or is lost in sampling."""
+    """At most so many new atoms, one by one, until the model's own gap is this share of its decrease, or is lost in sampling.
+
+    Fully corrective: with T = Z[a_1 − x, a_2 − x, …], (m, atoms), the model is c·w + ½wᵀHw over the simplex of weights, c = scale·Tᵀp and
+    H = scale·TᵀQT, and every new atom is the vertex that the model's gradient at the minimiser asks for. The gap
+    ⟨∇m, s − a⟩ is a sum over components, so that its standard error is √m times the deviation of its terms.
+    """
     atoms, w, base = list(mixture.atoms), mixture.weights, model.Z @ model.x
     T = np.column_stack([model.Z @ atom.dense() - base for atom in atoms])
     start = w
@@ -87,7 +92,13 @@ def over_atoms(
 
 
 def by_projection(task: Task, model: Model) -> Mixture:
-    """Accelerated projected gradient on the convex part of the model, restarted where it turns back."""
+    """Accelerated projected gradient on the convex part of the model, restarted where it turns back.
+
+        x_{k+1} = Π_X(y_k − ∇m(y_k)/L),   y_{k+1} = x_{k+1} + (t_k − 1)/t_{k+1}·(x_{k+1} − x_k),   t_{k+1} = ½(1 + √(1 + 4t_k²))
+
+    with curvatures max(q_i, 0), L from 30 power iterations, and t = 1 again where ⟨y_k − x_{k+1}, x_{k+1} − x_k⟩ > 0: the momentum
+    points uphill.
+    """
     q = np.maximum(model.q, 0.0)
     convex = Model(model.x, model.Z, model.p, q, model.scale)
     v = np.ones(task.dim)
