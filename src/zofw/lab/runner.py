@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.queues import Queue
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from zofw import kernels
-from zofw.core import Array, EvaluationError, Task
+from zofw.core import Array, ConvexSet, EvaluationError, MethodLike, Problem, Task
 from zofw.lab.cases import NO_CODE, Built, Code, Optimum, build_case, optimum
 from zofw.lab.methods import build
 from zofw.lab.provenance import environment
@@ -45,6 +45,20 @@ MISTAKES = (
 )  # of whoever wrote the specification
 
 
+class AskedOfMinimize(TypedDict):
+    """Arguments of :func:`zofw.minimize` that a specification decides."""
+
+    fun: Problem
+    set: ConvexSet
+    method: MethodLike
+    structure: bool
+    budget: int
+    max_time: float | None
+    rng: int
+    diagnose: int
+    progress: bool
+
+
 @dataclass(frozen=True)
 class Unit:
     """One run: a method with a learning rate on a case with a seed, in a directory."""
@@ -64,7 +78,7 @@ class Unit:
         rate = "" if self.lr is None else f", lr {self.lr:g}"
         return f"{self.case.name}, {self.method.label}{rate}, seed {self.seed}"
 
-    def asked(self, ready: Built) -> dict[str, Any]:
+    def asked(self, ready: Built) -> AskedOfMinimize:
         """What minimize is asked for this run, but for where it is kept and who watches."""
         task = Task(ready.set, ready.problem.dim, ready.problem.n, budget=self.case.budget)
         return {
