@@ -18,7 +18,7 @@ from zofw.core import OutOfBudget, Task
 DRAWS = 16  # of the belief, at most
 QUERIES_PER_DRAW = 4
 LEAST_EXPLORATION = 50.0  # queries
-MANY = 64  # dimensions, below which directions can be tried one by one
+MANY = 16  # dimensions, below which directions can be tried one by one
 DEAR = 4000  # queries of a sweep, from which on something is gained by walking before one
 
 
