@@ -8,25 +8,45 @@ from zofw.core import Array
 
 
 def simplex_step(c: Array, H: Array, w: Array) -> Array:
-    """p with w + p in the simplex that minimises cᵀp + ½pᵀHp, by pairwise exact steps from p = 0.
+    """p with w + p in the simplex that minimises cᵀp + ½pᵀHp, by pairwise exact steps from p = 0, and Newton steps on the support.
 
     Weight goes from the atom with the worst slope to the best one; along negative curvature it goes whole, and that counts.
     """
     v, g, diagonal = w.copy(), c.copy(), np.diag(H)
     first = None
-    for _ in range(200 * len(w) + 1000):
+    for _ in range(20 * len(w) + 100):
         worst = int(np.argmax(np.where(v > 0, g, -np.inf)))
         bends = H[worst, worst] + diagonal - 2 * H[worst]
         best = int(np.argmin(g + 0.5 * v[worst] * np.minimum(bends, 0.0)))
         gap, bend = g[worst] - g[best], bends[best]
         first = max(abs(gap), -bend) if first is None else first
-        if best == worst or max(gap, -bend) <= 1e-13 * first:
+        if best == worst or max(gap, -bend) <= max(1e-13 * first, 1e-15 * float(np.abs(g).max())):
             break
-        step = min(v[worst], gap / bend) if bend > 0 else v[worst]
-        v[best] += step
-        v[worst] -= step
-        if v[worst] < 1e-15:
-            v[best] += v[worst]
-            v[worst] = 0.0
-        g += step * (H[:, best] - H[:, worst])
+        step = np.zeros_like(v)
+        step[best] = min(v[worst], gap / bend) if bend > 0 else v[worst]
+        step[worst] = -step[best]
+        for move in (step, None):
+            move = newton(v, g, H) if move is None else move
+            v, g = v + move, g + H @ move
+            v[v < 1e-15] = 0.0
     return v - w
+
+
+def newton(v: Array, g: Array, H: Array) -> Array:
+    """The step to the minimiser on the atoms with weight, or as far as the first of them loses its own; 0 where that is no descent."""
+    step, heavy = np.zeros_like(v), int(np.argmax(v))
+    others = np.flatnonzero(v)
+    others = others[others != heavy]
+    if len(others):
+        bends = H[np.ix_(others, others)] - H[others, heavy][:, None] - H[heavy, others] + H[heavy, heavy]
+        bends[np.diag_indices_from(bends)] += 1e-14 * np.trace(bends)
+        try:
+            step[others] = np.linalg.solve(bends, g[heavy] - g[others])
+        except np.linalg.LinAlgError:
+            return step
+        step[heavy] = -step[others].sum()
+        down = step < 0
+        if not (float(g @ step) < 0 < float(step @ H @ step)):
+            return np.zeros_like(v)
+        step *= min(1.0, float((v[down] / -step[down]).min()))
+    return step
