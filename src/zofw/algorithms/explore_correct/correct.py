@@ -152,8 +152,6 @@ def correct(
     p, seen, promised = theta * p, max(got.value - value, 0.0), decrease
     if refused:  # the model was wrong, not the sample
         decrease = max(seen, 1.05 * PROGRESS * noise)
-    elif rest == 0 and decrease < small:  # the model's own errors promise as much
-        decrease = seen
     brought = seen if decrease > noise else 0.0
     surprise = float(
         np.abs(p).sum()

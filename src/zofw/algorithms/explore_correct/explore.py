@@ -86,14 +86,14 @@ def explore(
     The control variate is James and Stein's: a noisy g taken whole would ruin the sketch in high dimension. With ``moves``, x
     slides after every eighth of them on the model ⟨m, z⟩ + ½L‖z − x‖², m the shrunk g, which turns g into g + L(z − x): inside
     the set a stochastic gradient step whose length falls as the gradient becomes known. The variance grows by L²‖z − x‖²/d, as
-    if the Hessian differed from LI by as much as LI itself, and by more where residuals show more.
+    if the Hessian differed from LI by as much as LI itself.
     """
     d, belief, seen, h = task.dim, state.belief, state.sketches, state.values.step(task, 3)
     walker, cost = state.walker or belief.shrunk(), min(cost, task.remaining)
     size, b = sizes(task, state, cost)
     rounds, left = max(1, int(cost / (size * (b + 1)))), task.remaining - (LINE * seen.line if moves else 0)
     chunk, start = max(1, rounds // CHUNKS) if moves else rounds, task.paid
-    spread, cells, predicted = seen.spread or 0.0, 0, 0.0
+    spread, cells = seen.spread or 0.0, 0
     squares: list[float] = []
     variances: list[float] = []
     while len(squares) < rounds:
@@ -118,7 +118,6 @@ def explore(
         noise = own + max(spread / d, 0.0 if moves else state.model.spread) / here
         belief = belief.kalman(y, math.inf if moves else own, noise)
         if moves:
-            predicted += count * d * walker.variance
             walker = walker.kalman(y, math.inf, noise)
             change = seen.L * moves.slide(task, walker.g, seen.L)
             more = float(change @ change) / d
@@ -129,11 +128,6 @@ def explore(
     done, residual = len(squares), float(np.mean(squares))
     spread = max(spread, 1e-12 * residual)
     miss = max(residual - spread * done / cells, 0.0)
-    error = (deviation(squares) + deviation(variances or [0.0]) * done / cells) / math.sqrt(done)
-    surprise = (miss - 2 * error) * done / max(predicted, TINY)
-    if moves and surprise > 1 and done >= CHUNKS:
-        walker = Belief(walker.g, surprise * walker.variance)
-        belief = Belief(belief.g, max(belief.variance, walker.variance))
     spent, shown = task.paid - start, math.sqrt(residual / d) * state.values.size
     noise = residual / (b * done) + max(spread / d, 0.0 if moves else state.model.spread) / cells
     miss, since = miss + residual / math.sqrt(done * b), seen.since + spent
@@ -144,9 +138,3 @@ def explore(
         walker=walker if moves else None,
         sketches=replace(seen, spread=spread, miss=miss, unit_cost=noise * spent, batch=size, since=since),
     )
-
-
-def deviation(numbers: list[float]) -> float:
-    """The standard deviation of numbers whose squares may overflow: by a power of two, which changes no other bit."""
-    scale = 2.0 ** math.frexp(max(numbers))[1]
-    return scale * float(np.std(np.divide(numbers, scale)))

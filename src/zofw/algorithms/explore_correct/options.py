@@ -36,7 +36,7 @@ OPTIONS = (
     Option("certify", "5n for a test of g, up to n(2d + 12) if it fails", "the end of the run", "no more decrease is in sight than a gap of the tolerance would bring, or the gap is believed to be below the tolerance"),
     Option("correct", "|S|(k + 2), and as much for curvatures that are wanting", "what its candidates promise, and what a larger batch saves of its noise", "explored for twice its price since the last"),
     Option("sweep", "n(d + 1)", "all that knowing ∇f would bring", "never"),
-    Option("walk", "half of what g has cost, and 3|S|", "as exploring", "in place of exploring, from 64 dimensions on, where draws do not agree on a vertex, until a sweep's price (of 4,000 at least) was paid, or where none can be"),
+    Option("walk", "half of what g has cost, and 3|S|", "as exploring", "in place of exploring, from 16 dimensions on, where draws do not agree on a vertex, until a sweep's price (of 4,000 at least) was paid, or where none can be"),
     Option("explore", "half of what g has cost", "a third of what knowing ∇f would bring", "never"),
 )  # fmt: skip
 
@@ -71,12 +71,11 @@ def propose(task: Task, state: State, rng: np.random.Generator, queries: float) 
     found: dict[
         bytes, tuple[Atom, int, float]
     ] = {}  # vertices, how many draws have them, and their greatest promise
-    gaps, optimism, ranges, knowing, agreed = [], [], [], 0.0, 0
+    gaps, optimism, knowing, agreed = [], [], 0.0, 0
     for g in draws:
         vertex = first if exact else task.lmo(g, vertex)
         slope, along = vertex.dot(g) - float(o @ g), D.T @ g
         ahead = float(along.min()) - slope
-        ranges.append(float(np.ptp(along)))
         gaps.append(float((state.x - o) @ g) - slope)
         optimism.append(vertex.dot(mean) - vertex.dot(g) + float(o @ (g - mean)))
         agreed += vertex.key() == first.key()
@@ -101,13 +100,11 @@ def propose(task: Task, state: State, rng: np.random.Generator, queries: float) 
         moves, there = Moves(state.x), active | {c.atom.key() for c in often}
         moves.slide(task, mean, state.model.unit, calls)
         further = [Candidate(a, won) for key, (a, won) in moves.visited.items() if key not in there]
-    surely = max(2 * float(np.ptp(along)) - float(np.mean(ranges)), 0.0)
     length = float(np.linalg.norm(first.dense() - state.x))
     return Proposal(
         tuple(often),
         tuple(further),
         knowing,
-        gain(surely, bend) if exact or state.walker else 0.0,
         float(np.mean(gaps)),
         2 * deviation * length if exact else float(np.std(gaps)),
         bool(np.count_nonzero(first.dense()) > 1 and agreed < len(draws) / 2),
@@ -176,7 +173,7 @@ def correction(task: Task, state: State, proposal: Proposal) -> Choice:
     wanted = model.batch if model.decrease >= PROGRESS * model.noise else min(limit, 2 * model.batch)
     now, then = (state.left_out(task, size) / size for size in (model.batch, wanted))
     saved = max(model.noise - (model.noise * then / now if now > 0 else 0.0), 0.0)
-    promise = max(saved + 0.25 * max(model.decrease - model.noise, 0.0), proposal.weights) + proposal.promise
+    promise = saved + 0.25 * max(model.decrease - model.noise, 0.0) + proposal.promise
     candidates = proposal.candidates
     batch, cost = affordable(task, state, len(candidates), wanted)
     for candidate in proposal.further:

@@ -124,7 +124,6 @@ class Proposal:
     candidates: tuple[Candidate, ...]  # atoms worth trying
     further: tuple[Candidate, ...]  # what a gradient that is known proposes beside, each with what it adds
     knowing: float  # what knowing ∇f would bring
-    weights: float  # what moving weight between the active atoms promises
     gap: float
     gap_error: float
     scattered: bool  # vertices with several entries, and draws of the belief do not agree on one
