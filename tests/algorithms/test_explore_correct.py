@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import zofw
 from zofw.algorithms.explore_correct import OPTIONS, ExploreCorrect
 from zofw.algorithms.explore_correct.certify import SURE, certify
+from zofw.algorithms.explore_correct.quadratic import simplex_step
 from zofw.algorithms.explore_correct.state import Belief, Values
 from zofw.problems import BlackBox, Logistic, MatrixCompletion, Quadratic, evaluate
 
@@ -379,3 +380,16 @@ def test_a_walk_that_stands_at_its_vertex_explores_on():
     )
     assert result.nit < 2_000
     assert result.nfev >= 0.98 * 6_000 or result.status is zofw.Status.CONVERGED
+
+
+@pytest.mark.parametrize("k", [6, 30])
+def test_the_small_quadratic_programme_is_solved_however_long_its_valleys(k):
+    """At the minimiser all atoms with weight have the least slope; conditions of 1e6 would take pairwise steps for ever."""
+    draw = np.random.default_rng(k)
+    Q, _ = np.linalg.qr(draw.standard_normal((k, k)))
+    H, w, best = Q * np.logspace(-6, 0, k) @ Q.T, np.full(k, 1 / k), draw.dirichlet(np.ones(k))
+    c = H @ (w - best)
+    v = w + simplex_step(c, (H + H.T) / 2, w)
+    slopes = c + H @ (v - w)
+    assert v.min() >= 0 and v.sum() == pytest.approx(1.0) and slopes[v > 0].max() - slopes.min() < 1e-11
+    np.testing.assert_allclose(v, best, atol=1e-6)
