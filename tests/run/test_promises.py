@@ -141,6 +141,26 @@ def test_every_call_is_counted_and_within_the_budget(method, n, budget):
     assert (result.fun_error == 0) or n > budget // 50
 
 
+def test_an_anchor_counts_where_every_point_around_it_is_outside():
+    """Of a hundred values around x on a simplex, that at x is hardly among the lowest, and the only one in the set."""
+    f = Calls()
+    result = zofw.minimize(BlackBox(f, dim=4), SIMPLEX, method="zscg", budget=500, rng=12)
+    members = [x for x in f.points if SIMPLEX.contains(x)]
+    assert len(members) < len(f.points) and result.fun == min(float((x**2).sum()) for x in members)
+    falling = BlackBox(lambda x, i: float(((x - 0.1 * i) ** 2).sum() - 3 * x.sum()), dim=12, n=3)
+    session = zofw.Session(SIMPLEX, dim=12, n=3, method=zofw.ZOFW(), budget=300, rng=0)
+    query = session.ask()
+    session.tell(query, zofw.problems.evaluate(falling, query))
+    assert np.array_equal(session.run.best.x, np.full(12, 1 / 12))
+
+
+def test_a_sample_of_equal_values_has_no_known_error():
+    result = zofw.minimize(
+        BlackBox(lambda x, i: 1.0, dim=4, n=200), SIMPLEX, method="zo-sfw", budget=60, rng=0
+    )
+    assert result.fun == 1.0 and np.isnan(result.fun_error) and 0 < result.ledger["result"] < 200
+
+
 @pytest.mark.parametrize("method", ["auto", "zo-sfw", "zsfw-dvr"])
 @pytest.mark.parametrize("budget", [60, 2_000])
 def test_a_model_behind_a_plain_function_sees_no_image_beyond_the_budget(method, budget):

@@ -54,7 +54,8 @@ class Result(Record):
     x : ndarray
         The best point of the set that was evaluated whole, or the last iterate if none is known to be lower.
     fun, fun_error : float
-        The mean of the components at x, and its standard error where it comes from a sample; NaN where nothing evaluated it.
+        The mean of the components at x, and its standard error where it comes from a sample; NaN where nothing evaluated it, and
+        an error of NaN where all values of the sample were the same.
     last : ndarray
         The last iterate.
     success, status, message
@@ -197,4 +198,5 @@ def returned(run: Run, last: Known) -> Known:
         or (math.isnan(last.value) and run.n > 1)
     ):
         return last
-    return last if best.value >= last.value - 2.0 * last.error else best
+    unknown = math.isnan(last.error)  # f at last is of a sample, and how far off is not known
+    return last if unknown or best.value >= last.value - 2.0 * last.error else best

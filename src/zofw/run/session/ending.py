@@ -62,4 +62,6 @@ def learn(run: Run, sample: Callable[[], np.random.Generator]) -> Generator[Quer
     weights = np.array([len(indices) for indices in groups]) / size
     mean = float(weights @ means)
     spread = float(weights @ (np.array(means) - mean) ** 2) / (len(groups) - 1)
-    return Known(x, mean, math.sqrt(spread * (1.0 - size / run.n)))
+    return Known(
+        x, mean, math.sqrt(spread * (1.0 - size / run.n)) or math.nan
+    )  # equal values tell nothing of it

@@ -26,7 +26,7 @@ LOOKED = 1000  # differences that are looked at
 FEW = 100  # values that Python sorts sooner than NumPy
 DIFFERENCES = 40  # that are looked at before that share is judged
 SEEN = 4  # points evaluated whole in an iteration that are remembered to its end
-LOOKED_AT = 4  # points of a sum's answer, the lowest first, that are tried for membership of the set; of one function all
+LOOKED_AT = 4  # points of a sum's answer, the lowest first, that are tried for membership beside its anchors; of one function all
 
 
 class AnswerRefused(ValueError):
@@ -252,22 +252,26 @@ def remembered(
         asked = [Known(*one) for one in zip(query.anchors, values[:, -1].tolist(), strict=True)]
         seen = [*seen, *asked][-SEEN:]
         here = next((one for one in reversed(asked) if (one.x == x).all()), here)
-    best = _lowest(query, values, region, run.best)
+    best = _lowest(query, values, region, run)
     if best is not None and best is not run.best and run.nit and (best.x == x).all():
         best = replace(best, gap=run.gap, gap_error=run.info.gap_error)
     return seen, here, best
 
 
-def _lowest(query: Query, values: Array, region: ConvexSet, best: Known | None) -> Known | None:
+def _lowest(query: Query, values: Array, region: ConvexSet, run: Run) -> Known | None:
     """The lowest point of an answer that is in the set, if it is below the best so far; else that one."""
-    flat, most = values.ravel(), math.inf if best is None else best.value
+    flat, best = values.ravel(), run.best
+    most = math.inf if best is None else best.value
     first = int(flat.argmin())
     if flat[first] >= most:
         return best
     found = _member(query, first, flat, region)
     if found is None:
-        looked_at = flat.size if query.size == 1 else LOOKED_AT
-        for place in flat.argsort(kind="stable")[1:looked_at].tolist():
+        places = flat.argsort(kind="stable")[1:].tolist()
+        if run.n > 1:  # the lowest, and the anchors, which methods take from the set
+            anchors = range(query.width - 1, flat.size, query.width) if query.stencil.has_base else ()
+            places = [place for at, place in enumerate(places, 1) if at < LOOKED_AT or place in anchors]
+        for place in places:
             if flat[place] >= most:
                 break
             found = _member(query, place, flat, region)
