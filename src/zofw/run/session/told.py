@@ -243,6 +243,13 @@ def _numbers(told: ArrayLike) -> Array:
         ) from error
 
 
+def same(x: Array, y: Array) -> bool:
+    """Whether two points are one."""
+    if isinstance(y, np.ndarray) and x.dtype == y.dtype:
+        return x.tobytes() == y.tobytes()
+    return bool((x == y).all())
+
+
 def remembered(
     run: Run, query: Query, values: Array, region: ConvexSet
 ) -> tuple[list[Known], Known | None, Known | None]:
@@ -251,9 +258,9 @@ def remembered(
     if query.stencil.has_base:
         asked = [Known(*one) for one in zip(query.anchors, values[:, -1].tolist(), strict=True)]
         seen = [*seen, *asked][-SEEN:]
-        here = next((one for one in reversed(asked) if (one.x == x).all()), here)
+        here = next((one for one in reversed(asked) if same(one.x, x)), here)
     best = _lowest(query, values, region, run)
-    if best is not None and best is not run.best and run.nit and (best.x == x).all():
+    if best is not None and best is not run.best and run.nit and same(best.x, x):
         best = replace(best, gap=run.gap, gap_error=run.info.gap_error)
     return seen, here, best
 
