@@ -25,7 +25,7 @@ from zofw.run.record.status import Status
 from zofw.run.session.diagnosis import Diagnosis
 from zofw.run.session.ending import ending_status, learn, least_budget
 from zofw.run.session.inside import keep_inside
-from zofw.run.session.told import AssumptionWatch, RadiusWatch, check_answer, remembered, same, too_near
+from zofw.run.session.told import AssumptionWatch, RadiusWatch, check_answer, remembered, too_near
 
 logger = logging.getLogger("zofw")
 
@@ -331,8 +331,9 @@ class Loop(RunView):
         if moved:
             run.state = state
             if run.best is not None or run.here is not None or run.seen:
-                x, known = state.x, dict.fromkeys((run.best, run.here, *run.seen))
-                run.here = next((one for one in known if one and same(one.x, x)), None)
+                x, known = np.asarray(state.x, dtype=float), dict.fromkeys((run.best, run.here, *run.seen))
+                key = x.tobytes()
+                run.here = next((one for one in known if one and one.x.tobytes() == key), None)
         run.info = info
         run.nit += 1
         run.nlmo += self.task.lmos
@@ -342,7 +343,7 @@ class Loop(RunView):
         if (
             run.best is not None
             and info.gap is not None
-            and (run.here is run.best if moved else same(run.best.x, run.state.x))
+            and (run.here is run.best if moved else (run.best.x == run.state.x).all())
         ):
             run.best = dataclasses.replace(run.best, gap=run.gap, gap_error=info.gap_error)
         if self.diagnosis.rows and self.diagnosis.due():

@@ -243,24 +243,17 @@ def _numbers(told: ArrayLike) -> Array:
         ) from error
 
 
-def same(x: Array, y: Array) -> bool:
-    """Whether two points are one."""
-    if isinstance(y, np.ndarray) and x.dtype == y.dtype:
-        return x.tobytes() == y.tobytes()
-    return bool((x == y).all())
-
-
 def remembered(
     run: Run, query: Query, values: Array, region: ConvexSet
 ) -> tuple[list[Known], Known | None, Known | None]:
     """The last points at which all components were evaluated, x itself where it is one, and the lowest that is in the set."""
-    seen, here, x = run.seen, run.here, run.state.x
+    seen, here, key = run.seen, run.here, np.asarray(run.state.x, dtype=float).tobytes()
     if query.stencil.has_base:
         asked = [Known(*one) for one in zip(query.anchors, values[:, -1].tolist(), strict=True)]
         seen = [*seen, *asked][-SEEN:]
-        here = next((one for one in reversed(asked) if same(one.x, x)), here)
+        here = next((one for one in reversed(asked) if one.x.tobytes() == key), here)
     best = _lowest(query, values, region, run)
-    if best is not None and best is not run.best and run.nit and same(best.x, x):
+    if best is not None and best is not run.best and run.nit and best.x.tobytes() == key:
         best = replace(best, gap=run.gap, gap_error=run.info.gap_error)
     return seen, here, best
 
