@@ -102,3 +102,19 @@ def test_compiled_kernels_are_forgotten_when_a_piece_changes(tmp_path, monkeypat
     assert not kernels.compiled_before()
     kernels.forget_stale()
     assert not kept.exists()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_one_process_compiles_and_the_others_wait(monkeypatch, tmp_path, compiled):
+    fcntl = pytest.importorskip("fcntl")
+    stamp = tmp_path / "cache" / "kernels.digest"
+    monkeypatch.setattr(kernels, "_stamp", lambda: (stamp, ""))
+    monkeypatch.setattr(kernels, "compiled_before", lambda: compiled)
+    with kernels._one_compiles(), stamp.with_name("kernels.lock").open() as other:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if compiled:  # readers do not wait for each other
+            fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        else:
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)

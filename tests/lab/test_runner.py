@@ -178,7 +178,7 @@ def test_a_grid_grows_until_its_best_rate_lies_inside(tmp_path):
     assert tuned["lr"] < 16.0 and not tuned["at_edge"] and f"{tuned['lr'] / 2:g}" in tuned["scores"]
 
 
-def test_cases_and_their_mistakes(tmp_path):
+def test_cases_and_their_mistakes(tmp_path, monkeypatch):
     case = read(toy(tmp_path)).cases[0]
     here = code(tmp_path)
     assert build_case(replace(case, set={"name": "Disc"}), here).set.lmo(np.ones(4)).shape == (4,)
@@ -194,7 +194,12 @@ def test_cases_and_their_mistakes(tmp_path):
     ]:
         with pytest.raises(SpecError, match=words):
             build_case(replace(case, **changed), here)
-    with pytest.raises(SpecError, match="no file was given with --code"):
+    with pytest.raises(SpecError, match=r"no file was given with --code\.$"):
+        build_case(case)
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "own.py").write_text("def quadratic_sum(): ...\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SpecError, match=r"add --code experiments.own\.py"):
         build_case(case)
 
 

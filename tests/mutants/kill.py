@@ -37,7 +37,10 @@ FAST = next(
     if line.startswith("FAST :=")
 ).split()[2:]
 LEAST = 0.95
-SECONDS = 300  # of processor time, five times what the fast suite takes: a mutant that hangs is noticed
+PATIENCE = (
+    60,
+    180,
+)  # seconds of processor time for some tests, and for the fast suite, which takes one minute: a mutant may hang
 LIBRARIES = ("numpy", "scipy.sparse.linalg", "scipy.optimize", "scipy.special", "numba", "pytest")
 
 
@@ -112,12 +115,13 @@ class First:
 
 def killer(number: int | None, tests: list[str]) -> str | None:
     """The first of the tests that fails with a mutant, or with none; None if all pass."""
+    seconds = PATIENCE[tests is FAST]
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
         code = 70
         with contextlib.suppress(BaseException):
-            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             os.chdir(ROOT)
             nowhere = os.open(os.devnull, os.O_WRONLY)
             for stream in (1, 2):
@@ -137,7 +141,7 @@ def killer(number: int | None, tests: list[str]) -> str | None:
     if code == 0:
         return None
     if code < 0:
-        return f"signal {-code}: more than {SECONDS} s, or a crash"
+        return f"signal {-code}: more than {seconds} s of processor time, or a crash"
     if not failed:
         raise SystemExit(f"pytest ended with {code} on mutant {number} and {tests}, without a failing test.")
     return failed[0]

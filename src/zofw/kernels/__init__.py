@@ -19,7 +19,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Protocol, cast
@@ -92,9 +92,26 @@ def load() -> Routines:
     if not compiled_before():
         logger.warning("Compiling zofw's kernels, once on this machine: this takes about a minute.")
     begin = time.perf_counter()
-    compiled = importlib.import_module(COMPILED)
+    with _one_compiles():
+        compiled = importlib.import_module(COMPILED)
     logger.info("Kernels ready after %.1f s.", time.perf_counter() - begin)
     return cast(Routines, compiled)
+
+
+@contextlib.contextmanager
+def _one_compiles() -> Iterator[None]:
+    """Of several processes one compiles, and the others wait for what it leaves on the disk; who only reads waits for nobody else."""
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(
+            ImportError, OSError
+        ):  # without such locks, or a folder to write to, each does it alone
+            import fcntl
+
+            place = _stamp()[0].with_name("kernels.lock")
+            place.parent.mkdir(exist_ok=True)
+            file = held.enter_context(place.open("w"))
+            fcntl.flock(file, fcntl.LOCK_SH if compiled_before() else fcntl.LOCK_EX)
+        yield
 
 
 def prepare() -> None:

@@ -121,7 +121,11 @@ def build_case(case: Case, code: Code = NO_CODE) -> Built:
 def _of_code(code: Code, name: str, sentence: str) -> Any:
     found = code.find(name)
     if found is None:
+        here = [
+            path for path in Path("experiments").glob("*.py") if f"def {name}(" in path.read_text("utf-8")
+        ]
         more = f"no name of {code.path}" if code.path else "and no file was given with --code"
+        more += f" (add --code {here[0]}, which has it)" if here else ""
         raise SpecError(f"{sentence}, {more}.")
     return found
 
