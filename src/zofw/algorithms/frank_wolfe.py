@@ -66,7 +66,10 @@ class OpenLoop:
 
 @dataclass(frozen=True)
 class ShortStep:
-    """The minimiser −⟨g, d⟩/(L‖d‖²) of the quadratic upper bound, for L-smooth f."""
+    """The minimiser −⟨g, d⟩/(L‖d‖²) of the quadratic upper bound f(x) + γ⟨g, d⟩ + ½γ²L‖d‖², for L-smooth f.
+
+    It decreases f by at least min(½·gap, gap²/(2LR²)) without an evaluation of f.
+    """
 
     L: float
 
@@ -80,6 +83,9 @@ class ShortStep:
 @dataclass(frozen=True)
 class LineSearch:
     """A zero of γ ↦ ⟨∇f(x + γd), d⟩ by regula falsi with Illinois halving: the exact minimiser for convex f.
+
+    Between γ_l with slope s_l < 0 and γ_h with s_h > 0 the secant's zero is γ_l + (γ_h − γ_l)s_l/(s_l − s_h); the slope of the end that
+    stays is halved, so that neither end stays for ever.
 
     Parameters
     ----------
@@ -195,7 +201,10 @@ class FrankWolfe:
 def _with(
     atoms: tuple[Atom, ...], w: Array, s: Atom, gain: float, candidates: NDArray[np.bool_]
 ) -> tuple[tuple[Atom, ...], Array]:
-    """The active set after s has gained weight and atoms without weight have left; the weights sum to one."""
+    """The active set after s has gained weight and atoms without weight have left; the weights sum to one.
+
+    ``candidates`` are the atoms with ⟨g, a⟩ = ⟨g, s⟩, the only ones that can be s; its key decides among them.
+    """
     key = s.key()
     place = next((j for j in np.flatnonzero(candidates) if atoms[j].key() == key), None)
     if place is None:

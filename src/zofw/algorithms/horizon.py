@@ -11,6 +11,9 @@ from zofw.schedules import Constant, Power, Schedule
 def horizon(task: Task, first: int, rest: int | None = None, period: int = 1) -> int | None:
     """Iterations within budget and max_iter; None where neither is given.
 
+    With q the period, c₀ and c the two prices and B the budget, an epoch costs c₀ + (q − 1)c: T = q⌊B/epoch⌋, and of what is left
+    over 1 + ⌊(left − c₀)/c⌋ more, if it pays for c₀.
+
     Every ``period``-th iteration, from t = 0 on, costs ``first`` queries and the others ``rest``. Sizes that are not
     positive count as 1 here; ``check`` refuses them afterwards.
     """

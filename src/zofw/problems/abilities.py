@@ -1,4 +1,9 @@
-"""What a problem can do beyond ``values``, asked in one place."""
+"""What a problem can do beyond ``values``, asked in one place.
+
+Every problem gives f_i(x) for points and components. Some answer a query in closed form from the directions (`Structured`), pair points
+with components (`Pairwise`), know their gradient (for diagnosis alone), or on which coordinates a component depends. Each of these is
+a protocol here, and nothing else in the library asks a problem what it has.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +32,7 @@ class Sums(NamedTuple):
 
 @runtime_checkable
 class Structured(Protocol):
-    """A problem that answers tiles itself, without forming perturbed points."""
+    """A problem that answers tiles itself, without forming perturbed points: Σ_i f_i(x ± μu_j) from the structure of f_i."""
 
     def rows_at_once(self, query: Query) -> int:
         """How many components fill a tile that takes all directions together."""
