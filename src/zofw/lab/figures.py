@@ -29,6 +29,7 @@ PALETTE = (
 )  # fmt: skip
 WIDTH = 7.8  # inches: 780 pixels on a page, where the smallest letters are 11 pixels high
 MANY = 12  # curves; beyond, only a few are drawn strongly
+LONG = 22  # letters of a title, beyond which its sizes have a line of their own
 GREY = "#8b95a1"  # seen on white and on black
 STYLES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 
@@ -137,7 +138,8 @@ def _dress(axis: Axes, case: CaseSummary, measure: Measure) -> None:
     elif measure == "success-rate":
         axis.set_ylim(-0.02, 1.02)
     axis.set_xlim(case.queries[0], case.queries[-1])
-    axis.set_title(f"{case.title}   (n = {case.n:,}, d = {case.dim:,})", fontsize=10)
+    between = "   " if len(case.title) < LONG else "\n"
+    axis.set_title(f"{case.title}{between}(n = {case.n:,}, d = {case.dim:,})", fontsize=10)
     axis.set_xlabel(QUERIES, fontsize=9)
     axis.set_ylabel(AXES[measure], fontsize=9)
     axis.tick_params(labelsize=8)

@@ -173,5 +173,7 @@ def _shown(values: Sequence[float], form: str) -> str:
     known = [value for value in values if math.isfinite(value)]
     if not known:
         return "not reached"
-    low, middle, high = (form.format(v) for v in (min(known), statistics.median(known), max(known)))
+    low, middle, high = (
+        form.format(round(v, 6) + 0.0) for v in (min(known), statistics.median(known), max(known))
+    )  # 0, not −0
     return f"{middle} [{low}, {high}]" + f", {len(known)} of {len(values)} seeds" * (len(known) < len(values))
