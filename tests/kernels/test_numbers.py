@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import zofw
 from zofw import kernels
 from zofw.kernels import plain, threads, words
 from zofw.kernels.rows import Rows
@@ -205,3 +210,29 @@ def test_without_numba_the_error_is_a_sentence(monkeypatch):
     monkeypatch.setenv("ZOFW_KERNELS", "numba")
     with pytest.raises(ImportError, match="ZOFW_KERNELS=numpy"):
         kernels.routines(1)
+
+
+@pytest.mark.parametrize("asked", ["numpy", "numba"])
+def test_what_is_settled_is_not_asked_again(asked):
+    """In a process of its own: the suite changes ZOFW_KERNELS under way, so that nothing is settled in it."""
+    code = (
+        "import zofw; from zofw import kernels; from zofw.problems import Quadratic; import numpy as np\n"
+        "assert kernels.settled is None\n"
+        "run = lambda: zofw.minimize(Quadratic(np.eye(3), np.ones(3)), zofw.L1Ball(), method='zo-sfw', budget=90, rng=0)\n"
+        "first = run(); settled = kernels.settled\n"
+        "kernels.wanted = None\n"
+        "assert settled is kernels.routines(1) and run().x.tobytes() == first.x.tobytes()\n"
+        "import sys; sys.stdout.write(settled.__name__ + ' ' + first.x.tobytes().hex())"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "ZOFW_KERNELS": asked},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    assert out[0] == f"zofw.kernels.{'plain' if asked == 'numpy' else 'compiled'}"
+    here = zofw.minimize(
+        zofw.problems.Quadratic(np.eye(3), np.ones(3)), zofw.L1Ball(), method="zo-sfw", budget=90, rng=0
+    )
+    assert out[1] == here.x.tobytes().hex()

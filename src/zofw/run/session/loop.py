@@ -136,11 +136,15 @@ class Loop(RunView):
         self._step: StepGenerator | None = None
         run.nfev, run.granted = sum(run.ledger.values()), run.limits.granted(run.reserve)
 
-    @abstractmethod
     def note(
         self, kind: EntryKind, a: int = 0, b: int = 0, tile: Tile = NOWHERE, arrays: Tables = ()
     ) -> None:
         """Write down what has become of the open query, where there is a journal, so that nothing is paid for twice."""
+        run = self.run
+        if self.files is not None:
+            tables = tuple(array for array in arrays if array is not None)
+            self.files.append(Entry(kind, run.serial, run.number, a, b, self.seconds, tile, tables))
+        run.serial += 1
 
     @abstractmethod
     def _observed(self) -> bool:

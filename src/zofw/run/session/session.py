@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from zofw.core import Array, Batch, Indices, MethodLike, Pattern, Seed, Tile
-from zofw.run.files.journal import NOWHERE, Entry, EntryKind
+from zofw.core import Array, Batch, Indices, MethodLike, Pattern, Seed
+from zofw.run.files.journal import EntryKind
 from zofw.run.files.run_files import RunFiles, write_alone
 from zofw.run.record.run import FAILED, Iteration, Limits, Run
 from zofw.run.record.status import Status
 from zofw.run.session.beginning import Asked, Handed, begin, resume
 from zofw.run.session.ending import cost_of_value
-from zofw.run.session.loop import Loop, Tables
+from zofw.run.session.loop import Loop
 from zofw.sets import SetLike
 
 if TYPE_CHECKING:
@@ -213,16 +213,6 @@ class Session(Loop):
         if self.files is not None and self.files.due:
             self.files.turn_over(self.snapshot())
         return True
-
-    def note(
-        self, kind: EntryKind, a: int = 0, b: int = 0, tile: Tile = NOWHERE, arrays: Tables = ()
-    ) -> None:
-        """Write down what has become of the open query, where there is a journal, so that nothing is paid for twice."""
-        run = self.run
-        if self.files is not None:
-            tables = tuple(array for array in arrays if array is not None)
-            self.files.append(Entry(kind, run.serial, run.number, a, b, self.seconds, tile, tables))
-        run.serial += 1
 
     def write_to(self, files: RunFiles, anew: bool = True) -> None:
         """Keep the run in files from here on; ``anew`` with a checkpoint first."""
