@@ -58,6 +58,20 @@ def test_never_worse_than_equal_weights_or_one_alone(data, scoring):
     assert vote.predict_proba(X).shape == (600, 3) and vote.score(X, y) > 0.6
 
 
+def test_values_of_the_scorer_are_counted_as_they_are_asked():
+    X, y = load_diabetes(return_X_y=True)
+    asked = []
+
+    def scorer(model, X, y):
+        asked.append(model)
+        return -float(np.abs(model.predict(X) - y).mean())
+
+    for region in ("simplex", zofw.CappedSimplex(1.0, 0.8)):  # the second has no vote of one alone
+        asked.clear()
+        vote = ZOVotingRegressor(REGRESSORS, scoring=scorer, cv=2, set=region, budget=20, random_state=0)
+        assert vote.fit(X, y).n_queries_ == len(asked) <= 20 + 4
+
+
 def test_weights_in_another_set():
     X, y = load_diabetes(return_X_y=True)
     capped = zofw.CappedSimplex(1.0, 0.6)

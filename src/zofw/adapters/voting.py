@@ -47,8 +47,10 @@ class _Voting(base.BaseEstimator):
         """Fit the estimators, and find the weights of the table (estimators, samples, …) that score best."""
         scorer = metrics.check_scoring(judged, scoring=self.scoring)
         best: list[tuple[float, Array]] = []
+        self.n_queries_ = 0
 
         def loss(w: Array) -> float:
+            self.n_queries_ += 1
             value = -float(scorer(judged.saying(np.tensordot(w, table, axes=1)), X, y))
             if not best or value < best[0][0]:
                 best[:] = [(value, np.array(w))]
@@ -62,7 +64,6 @@ class _Voting(base.BaseEstimator):
             alone = np.eye(count)[i]
             if region.contains(alone):
                 loss(alone)
-        self.n_queries_ = 1 + count
         if count > 1:
             result = minimize(
                 BlackBox(loss, dim=count),
@@ -76,7 +77,6 @@ class _Voting(base.BaseEstimator):
                 progress=False,
             )
             loss(region.clip(result.x) if can_clip(region) else result.x)
-            self.n_queries_ += result.nfev + 1
         self.best_score_, self.weights_ = -best[0][0], best[0][1]
         self.estimators_ = [base.clone(estimator).fit(X, y) for _, estimator in self._named()]
 
