@@ -118,10 +118,10 @@ class LinearModel(ABC):
 
         A tile draws the entries of implicit directions anew, so that many rows should share them.
         """
-        sides = 2 if query.stencil.two_sided else 1
-        if self.sparse and _summed(query):
+        U, sides = query.directions, 2 if query.stencil.two_sided else 1
+        if self.sparse and isinstance(U, Implicit) and U.law.kernel is not None and not query.variance:
             return LINES * TILE_VALUES // (sides * query.count * len(query.anchors))
-        sparse_along = self.sparse and isinstance(query.directions, Coordinates)
+        sparse_along = self.sparse and isinstance(U, Coordinates)
         return TILE_VALUES // max(1, sides * (self._nonzeros if sparse_along else query.count))
 
     @property
@@ -152,7 +152,7 @@ class LinearModel(ABC):
         by = kernels.settled or kernels.routines(rows.size * U.count)
         source = Source(KINDS.index(U.law.kind), U.key, U.count)
         sums = by.answer(kernel, loss, rows, self._shift, query.anchors, source, self._steps(query))
-        return Sums(sums if self.height == 1.0 else self.height * sums)
+        return self._scaled(sums)
 
     @cached_property
     def _rows(self) -> Rows:
@@ -332,12 +332,6 @@ def _joined(parts: list[Sums]) -> Sums:
     """The anchors' sums in one."""
     squares = [part.squares for part in parts if part.squares is not None]
     return Sums(np.concatenate([part.values for part in parts]), np.concatenate(squares) if squares else None)
-
-
-def _summed(query: Query) -> bool:
-    """Whether the kernels can add up a query's values as they come, without a product A·U in memory."""
-    U = query.directions
-    return isinstance(U, Implicit) and U.law.kernel is not None and not query.variance
 
 
 def _directions(query: Query) -> Directions:
