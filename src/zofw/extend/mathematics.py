@@ -36,6 +36,7 @@ DRAWS = 500  # first iterations whose mean and covariance are measured
 PAIRS = 30  # runs on either side of a comparison in law
 LEAST_COSINE = 0.3  # of mean estimate and mean gradient; momentum lags, hence so little
 MOST_ERROR = 0.5  # of the mean estimate of a constant gradient, over its length
+SELDOM = 0.1  # of the iterations: an oracle that is called less often is called for something else
 ERRORS = 5.0  # standard errors that a mean may be off
 
 
@@ -119,6 +120,10 @@ def second_half(on: MethodSubject, world: World) -> list[tuple[int, Moment, Arra
     seen = [(t, moment, moment.g) for t, moment in enumerate(on.run(world)) if moment.g is not None]
     if not seen:
         raise Skipped("it calls neither lmo nor project of its task")
+    if len(seen) < SELDOM * len(on.run(world)):
+        raise Skipped(
+            f"it calls its oracle in {len(seen)} of {len(on.run(world))} iterations: not to follow it"
+        )
     return seen[len(seen) // 2 :]
 
 
