@@ -62,7 +62,7 @@ class ExploreCorrect:
     Parameters
     ----------
     first_batch
-        |S| of the first correction; 8, or n, by default.
+        |S| of the first correction, and of the first line of a walk; 8, or n, by default.
     first_exploration
         Queries of the first exploration; 4(d + 1), or a fiftieth of the budget, by default.
     """
@@ -94,9 +94,9 @@ class ExploreCorrect:
         settings.whole("first_exploration", self.first_exploration)
 
     def init(self, task: Task, x0: Array) -> State:
-        few, none = 4 if task.n > 8 else task.n, np.zeros((1, 1))
-        model = Model((Dense(x0),), np.ones(1), none, none, min(task.n, self.first_batch))
-        return State(0, x0, x0, Belief(np.zeros(task.dim), math.inf), Sketches(few, few), model)
+        few, batch, none = 4 if task.n > 8 else task.n, min(task.n, self.first_batch), np.zeros((1, 1))
+        model = Model((Dense(x0),), np.ones(1), none, none, batch)
+        return State(0, x0, x0, Belief(np.zeros(task.dim), math.inf), Sketches(few, batch), model)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         before = task.paid
