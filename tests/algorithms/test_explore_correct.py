@@ -376,7 +376,7 @@ def test_a_walk_that_stands_at_its_vertex_explores_on():
         lambda X, batch: X @ C[batch].T - 0.01 * (X**2).sum(1)[:, None], dim=64, n=150, vectorized=True
     )
     result = zofw.minimize(
-        f, zofw.LinfBall(0.1), method="explore-correct", budget=6_000, rng=0, max_iter=2_000
+        f, zofw.LinfBall(0.1), method="explore-correct", budget=6_000, rng=0, max_iter=2_000, diagnose=0
     )
     assert result.nit < 2_000
     assert result.nfev >= 0.98 * 6_000 or result.status is zofw.Status.CONVERGED
@@ -393,3 +393,12 @@ def test_the_small_quadratic_programme_is_solved_however_long_its_valleys(k):
     slopes = c + H @ (v - w)
     assert v.min() >= 0 and v.sum() == pytest.approx(1.0) and slopes[v > 0].max() - slopes.min() < 1e-11
     np.testing.assert_allclose(v, best, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_plateau_as_wide_as_the_line_of_the_probe_is_not_certified(seed):
+    """Steps that only the last value of the probe crosses: all others, and all around x, are one."""
+    slope = np.sign(np.random.default_rng(seed).standard_normal(6))
+    problem = BlackBox(lambda x: float(np.round((slope @ x) / 3.0) * 3.0), dim=6)
+    result = solve(problem, zofw.L1Ball(2.0), 600, gap_tol=1e-2, diagnose=0)
+    assert result.status is not zofw.Status.CONVERGED or slope @ result.x < -1.9

@@ -50,9 +50,10 @@ def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
     spread, rounding = float(np.ptp(rises)), ROUNDING * float(np.abs(answer.values).max())
     third = abs(float(np.diff(rises[:4], 3)[0])) / math.sqrt(20)
     apart = np.diff(np.unique(rises[:4]))
-    quantum = (
-        float(apart.min()) if len(apart) and spacing > SPACINGS[0] else 0.0
-    )  # nearer by, values were equal
+    step = (
+        float(apart.min()) if len(apart) else spread
+    )  # one value on the whole line: steps may be as high as all that was seen
+    quantum = step if spacing > SPACINGS[0] else 0.0  # nearer by, values were equal
     noise = max(third, again, rounding, quantum) * math.sqrt(len(batch))
     values = Values(noise, spread, size, random=again > max(RANDOM * spread, rounding))
     model = replace(state.model, batch=max(state.model.batch, LEAST)) if values.random else state.model
@@ -92,7 +93,7 @@ def explore(
     walker, cost = state.walker or belief.shrunk(), min(cost, task.remaining)
     size, b = sizes(task, state, cost)
     rounds, left = max(1, int(cost / (size * (b + 1)))), task.remaining - (LINE * seen.line if moves else 0)
-    chunk, start = max(1, rounds // CHUNKS) if moves else rounds, task.paid
+    chunk, spent = max(1, rounds // CHUNKS) if moves else rounds, 0
     spread, cells = seen.spread or 0.0, 0
     squares: list[float] = []
     variances: list[float] = []
@@ -100,8 +101,9 @@ def explore(
         control, total, here, before = walker.g, np.zeros(d), 0, len(squares)
         for turn in range(before, min(before + chunk, rounds)):
             m = max(size, min(2, task.n)) if turn % 4 == 0 else size  # two, to see how they differ
-            if task.paid - start + m * (b + 1) > left:
+            if spent + m * (b + 1) > left:
                 break
+            spent += m * (b + 1)
             U, x = Rademacher().draw(rng, d, b), moves.x if moves else state.x
             query = Query(x, task.sample(rng, m), U, h, Stencil.FORWARD, variance=True)
             answer = yield query
@@ -128,7 +130,7 @@ def explore(
     done, residual = len(squares), float(np.mean(squares))
     spread = max(spread, 1e-12 * residual)
     miss = max(residual - spread * done / cells, 0.0)
-    spent, shown = task.paid - start, math.sqrt(residual / d) * state.values.size
+    shown = math.sqrt(residual / d) * state.values.size
     noise = residual / (b * done) + max(spread / d, 0.0 if moves else state.model.spread) / cells
     miss, since = miss + residual / math.sqrt(done * b), seen.since + spent
     return replace(
