@@ -69,7 +69,7 @@ def draw_curves(summary: Summary, stem: Path, *, group: str | None = None) -> li
     plt = _pyplot()
     cases, labels = summary.cases, summary.labels
     palette = colours(labels)
-    columns = 1 if len(cases) == 1 else 2
+    columns = 1 if len(cases) == 1 or len(labels) > MANY else 2
     rows = math.ceil(len(cases) / columns)
     size = WIDTH, (3.7 if columns == 1 else 2.9) * rows + 0.9
     figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
@@ -89,11 +89,11 @@ def draw_curves(summary: Summary, stem: Path, *, group: str | None = None) -> li
             axis.fill_between(case.queries, low, high, color=palette[curve.label], alpha=0.16, linewidth=0)
             shown[curve.label] = line
         _dress(axis, case, summary.measure)
-        if len(labels) > MANY and columns == 1:
+        if len(labels) > MANY:
             _label_ends(axis, [curve for curve in case.curves if curve.label in shown], palette)
     for axis in list(axes.flat)[len(cases) :]:
         axis.remove()
-    if len(labels) <= MANY or columns > 1:
+    if len(labels) <= MANY:
         look = {"loc": "outside lower center", "ncols": min(len(shown), 4), "frameon": False, "fontsize": 8.5}
         figure.legend(list(shown.values()), list(shown), **look)
     figure.suptitle(summary.title, fontsize=12)
