@@ -402,3 +402,19 @@ def test_a_plateau_as_wide_as_the_line_of_the_probe_is_not_certified(seed):
     problem = BlackBox(lambda x: float(np.round((slope @ x) / 3.0) * 3.0), dim=6)
     result = solve(problem, zofw.L1Ball(2.0), 600, gap_tol=1e-2, diagnose=0)
     assert result.status is not zofw.Status.CONVERGED or slope @ result.x < -1.9
+
+
+def test_slopes_that_a_model_extrapolates_are_not_taken_for_measured_ones():
+    draw = np.random.default_rng(0)  # atoms of a sphere soon lie close together, where small errors of slopes would be large ones of g
+    for d in (3, 8, 20):
+        for set_ in range(4):
+            B, y = draw.standard_normal((30, d)), np.sign(draw.standard_normal(30))
+            if (d, set_) == (20, 2):
+                problem = Logistic(B, y)
+    session = zofw.Session(zofw.L2Ball(1.0), dim=20, n=30, budget=5_000, rng=0, method="explore-correct")
+    while (query := session.ask()) is not None:
+        session.tell(query, evaluate(problem, query))
+        belief, x = session.run.state.belief, session.run.state.x
+        if np.isfinite(belief.variance):
+            error = float(np.linalg.norm(belief.g - problem.gradient(x))) / np.sqrt(20)
+            assert error <= 5 * np.sqrt(belief.variance) + 1e-6

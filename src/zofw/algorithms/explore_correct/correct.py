@@ -172,11 +172,12 @@ def correct(
         disappointed=old.disappointed + 1 if rest == 0 and brought < hope / 16 else 0,
     )
     still, sure, drift = not p.any(), state.certificate, DRIFT * abs(float(p @ H @ p)) * unit
+    bent = H @ p  # turns the slopes into those at the new x, as far as the model is right
     mixture = (w * a.dense() for a, w in zip(model.atoms, model.weights, strict=True))
     return replace(
         state,
         x=state.x if still else np.sum(list(mixture), axis=0),
-        belief=state.belief.agree(D[:, live], (c + H @ p)[live], error[live], drift),
+        belief=state.belief.agree(D[:, live], (c + bent)[live], (error + (surprise * bent) ** 2)[live], drift),
         walker=None,
         sketches=replace(state.sketches, since=0),
         model=model,
