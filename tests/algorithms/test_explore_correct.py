@@ -405,16 +405,16 @@ def test_a_plateau_as_wide_as_the_line_of_the_probe_is_not_certified(seed):
 
 
 def test_slopes_that_a_model_extrapolates_are_not_taken_for_measured_ones():
-    draw = np.random.default_rng(0)  # atoms of a sphere soon lie close together, where small errors of slopes would be large ones of g
-    for d in (3, 8, 20):
-        for set_ in range(4):
-            B, y = draw.standard_normal((30, d)), np.sign(draw.standard_normal(30))
-            if (d, set_) == (20, 2):
-                problem = Logistic(B, y)
-    session = zofw.Session(zofw.L2Ball(1.0), dim=20, n=30, budget=5_000, rng=0, method="explore-correct")
-    while (query := session.ask()) is not None:
-        session.tell(query, evaluate(problem, query))
-        belief, x = session.run.state.belief, session.run.state.x
-        if np.isfinite(belief.variance):
-            error = float(np.linalg.norm(belief.g - problem.gradient(x))) / np.sqrt(20)
-            assert error <= 5 * np.sqrt(belief.variance) + 1e-6
+    """Atoms on a sphere come to lie close together; there, small errors of slopes would make large ones of g."""
+    worst = 0.0
+    for seed in range(8):
+        draw = np.random.default_rng(seed)
+        problem = Logistic(draw.standard_normal((30, 20)), np.sign(draw.standard_normal(30)))
+        session = zofw.Session(zofw.L2Ball(1.0), dim=20, n=30, budget=5_000, rng=0, method="explore-correct")
+        while (query := session.ask()) is not None:
+            session.tell(query, evaluate(problem, query))
+            belief, x = session.run.state.belief, session.run.state.x
+            if np.isfinite(belief.variance):
+                error = float(np.linalg.norm(belief.g - problem.gradient(x))) / np.sqrt(20)
+                worst = max(worst, error / (np.sqrt(belief.variance) + 1e-6))
+    assert worst < 5  # standard deviations; 22 without the error of the model

@@ -177,7 +177,9 @@ def correct(
     return replace(
         state,
         x=state.x if still else np.sum(list(mixture), axis=0),
-        belief=state.belief.agree(D[:, live], (c + bent)[live], (error + (surprise * bent) ** 2)[live], drift),
+        belief=state.belief.agree(
+            D[:, live], (c + bent)[live], (error + (surprise * bent) ** 2)[live], drift
+        ),
         walker=None,
         sketches=replace(state.sketches, since=0),
         model=model,
