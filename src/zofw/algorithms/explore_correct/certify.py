@@ -14,9 +14,10 @@ from zofw.differences import OwnDifferences, curvatures, slopes
 from zofw.directions import Explicit, UnitSteps
 
 SWEEP = 2.5  # order of the radius of sweeps: between what one-sided and what two-sided slopes want
-SURE = 13.0  # two Gaussian u both show less than a thirteenth of ‖e‖, |eᵀu| < ‖e‖/13, with probability 0.4 %
+SURE = {2: 13.0, 4: 3.2}  # two Gaussian u all show |eᵀu| < ‖e‖/13, and four ‖e‖/3.2, with probability 0.4 %
 WIDER = 10.0  # the second radius along them
-LOOK = 5  # queries per component of a look along them
+LOOK = 5  # queries per component of a look along two of them
+HALF = 0.5  # of the error of a bound goes, at least, where four directions tell it instead of two
 COARSE = 1e-4  # of the range of the values: a greater bound is no convergence, only noise
 SHARE = 0.5  # of what was paid, without progress, makes a stall
 
@@ -61,8 +62,20 @@ def look(task: Task, x: Array, u: Array, h: float) -> Generator[Query, Answer, t
     return slopes(query, answer)[0], h * curvatures(query, answer)[0], answer.values
 
 
+def widened(
+    task: Task, x: Array, u: Array, h: float, c: Array, bends: Array
+) -> Generator[Query, Answer, tuple[Array, Array, Array]]:
+    """With a second look at 10h: slopes, extrapolated to x where points must stay inside, κ without the curvature, and S(10h)/10h."""
+    further, wider, _ = yield from look(task, x, u, WIDER * h)
+    return (
+        (WIDER * c - further) / (WIDER - 1) if task.inside else c,
+        (WIDER * bends - wider) / (WIDER - 1),
+        wider,
+    )
+
+
 def certificate_price(task: Task, state: State) -> int:
-    """The most that a certificate may take: two looks, and slopes along every coordinate twice, or once after a sweep."""
+    """Two looks, and slopes along every coordinate twice, or once after a sweep: the most before further directions are looked along."""
     return 2 * LOOK * task.n + (1 if state.swept else 2) * task.sweep_cost
 
 
@@ -72,13 +85,13 @@ def certify(task: Task, state: State, rng: np.random.Generator) -> Action:
     Two Gaussian u test a gradient g, wherever it comes from: c − gᵀu, c the two-sided slope along u, is eᵀu with e = ∇f(x) − g,
     and ‖e‖ exceeds thirteen times the greater of the two with probability 0.4 % at most. A kink is seen as S(h)/h = κ + Hh, and
     makes the sides of a slope differ by κ. So the bound is the gap of g and 13(max|c − gᵀu| + ½ max κ) times the size of the set. The steps:
-    the belief is tested, κ taken for S(h)/h; the same directions at 10h tell κ from H; g is measured by forward slopes along
-    every coordinate, and by backward ones. Where points must stay inside, slopes are those of a point at a distance in proportion
+    the belief is tested, κ taken for S(h)/h; the same directions at 10h tell κ from H; two more directions, where half of the
+    error would do, make 3.2 of the 13; g is measured by forward slopes along every coordinate, and by backward ones. Where points must stay inside, slopes are those of a point at a distance in proportion
     to h: c is extrapolated from h and 10h, and g from h and 2h.
     """
     x, values, n, swept = state.x, state.values, task.n, state.swept
-    u, h = rng.standard_normal((task.dim, 2)), values.step(task, SWEEP)
-    near = min(h, 0.99 * task.reach / (WIDER * float(np.linalg.norm(u, axis=0).max())))
+    (u, others), h = rng.standard_normal((2, task.dim, 2)), values.step(task, SWEEP)
+    near = min(h, 0.99 * task.reach / (WIDER * float(np.linalg.norm([u, others], axis=1).max())))
     c, bends, seen = yield from look(task, x, u, near)
     kink, longest, both, g = bends, near, False, state.belief.g
     noise = max(values.noise / math.sqrt(n), ROUNDING * float(np.abs(seen).max()))
@@ -93,20 +106,26 @@ def certify(task: Task, state: State, rng: np.random.Generator) -> Action:
         wide, most, finest = longest > near, float(np.abs(kink).max()), min(near, swept[0] if swept else h)
         error = float(np.abs(c - u.T @ g).max()) + noise / near + 0.5 * min(most, rounding)
         concave = max(-float(bends.min()) - 2 * rounding, 0.0) / longest * size**2 / task.dim
+        times = SURE[u.shape[1]] * size
         sure = Certificate(
             float(g @ (x - vertex)),
-            SURE * error * size,
-            SURE * 0.5 * max(most - rounding, 0.0) * size,
+            times * error,
+            times * 0.5 * max(most - rounding, 0.0),
             floor(task, noise, finest) * size,
             concave,
         )
         enough, left = goal(task, replace(state, certificate=sure)), task.remaining
+        more = (1 + wide) * LOOK * n
+        helps = u.shape[1] == 2 and max(sure.gap, 0.0) + HALF * sure.error <= enough
         if sure.bound <= enough and (wide or not afar):
             break
         if not wide and LOOK * n <= left and (afar or 2 * sure.kink > enough):
-            further, bends, _ = yield from look(task, x, u, WIDER * near)
-            kink, longest = (WIDER * kink - bends) / (WIDER - 1), WIDER * near
-            c = (WIDER * c - further) / (WIDER - 1) if task.inside else c
+            c, kink, bends = yield from widened(task, x, u, near, c, kink)
+            longest = WIDER * near
+        elif helps and more <= left and (both or more < task.sweep_cost):
+            along, bend, _ = yield from look(task, x, others, near)
+            two = (yield from widened(task, x, others, near, along, bend)) if wide else (along, bend, bend)
+            u, (c, kink, bends) = np.hstack([u, others]), np.hstack([(c, kink, bends), two])
         elif both or task.sweep_cost > left or (swept and sure.gap - sure.noise > enough):
             break
         elif swept is None:
@@ -122,7 +141,7 @@ def certify(task: Task, state: State, rng: np.random.Generator) -> Action:
 
 def floor(task: Task, noise: float, h: float) -> float:
     """What the noise of the values leaves in a bound from slopes of radius h, relative to the set; extrapolation has three times as much."""
-    return (3 if task.inside else 1) * SURE * noise * math.sqrt(task.dim) / h
+    return (3 if task.inside else 1) * SURE[2] * noise * math.sqrt(task.dim) / h
 
 
 def goal(task: Task, state: State) -> float:
