@@ -129,7 +129,8 @@ def _opens_alike(experiment: Experiment, name: str, curve: Curve, code: Code) ->
 
 def page(summary: Summary, target: Path) -> str:
     """The published numbers as a page of the documentation."""
-    lines = [f"# {summary.title}", "", summary.about, "", *([summary.note, ""] if summary.note else [])]
+    title = summary.title if target.name == summary.name else f"{summary.title} ({target.name})"
+    lines = [f"# {title}", "", summary.about, "", *([summary.note, ""] if summary.note else [])]
     if found := standing(summary):
         lines += ["```{warning}", *found, "```", ""]
     lines += [f"![{path.stem}]({target.name}/{path.name})\n" for path in sorted(target.glob("*.png"))]
