@@ -6,6 +6,7 @@ import logging
 import math
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ import zofw
 from conftest import Still, quadratic_sum
 from zofw.core import Answer, Ending, Info, Query, Stencil
 from zofw.problems import evaluate, mean_value
+from zofw.run.session.ending import cost_of_value, learn
 
 
 def solve(session: zofw.Session, problem: object) -> zofw.Result:
@@ -372,3 +374,22 @@ def test_more_that_is_refused(wrong):
         zofw.minimize(quadratic_sum(), zofw.L1Ball(1.0), method="zo-fw", **({"budget": 100} | wrong))
     with pytest.raises(ValueError, match="n should be a whole number"):
         zofw.Session(zofw.L1Ball(1.0), dim=3, n=0, budget=10)
+
+
+def test_the_error_of_a_sampled_value_is_that_of_a_sample_without_replacement():
+    """E[fun_error²] = S²/m (1 − m/n), S² the variance of the components; both factors count."""
+    n, budget, rng = 200, 5_000, np.random.default_rng(4)
+    values, squares, means = rng.standard_normal(n), [], []
+    run = SimpleNamespace(x=np.zeros(2), n=n, limits=SimpleNamespace(budget=budget), nfev=0)
+    for _ in range(3_000):
+        asking = learn(run, lambda: rng)
+        query = next(asking)
+        with pytest.raises(StopIteration) as end:
+            while True:
+                query = asking.send(Answer(np.array([[values[query.batch.slice(0, query.size)].mean()]])))
+        squares.append(end.value.value.error**2)
+        means.append(end.value.value.value)
+    m = cost_of_value(n, budget)
+    stated = values.var(ddof=1) / m * (1 - m / n)
+    assert m < n and np.mean(squares) == pytest.approx(stated, rel=0.04)
+    assert np.var(means) == pytest.approx(stated, rel=0.15)
