@@ -79,6 +79,12 @@ def in_order(path):
     assert "/work/" not in text and "shared/" not in text
 
 
+def test_pages_at_the_root_are_for_readers():
+    """A note to oneself is not left beside the README."""
+    pages = {"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md"}
+    assert {path.name for path in ROOT.glob("*.md")} == pages
+
+
 def test_no_commented_out_code():
     for path in FILES:
         for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
