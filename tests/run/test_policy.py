@@ -290,3 +290,19 @@ def test_answers_with_variances():
 def test_limits_have_names():
     with pytest.raises(TypeError, match="There is no limit 'max_queries'"):
         Limits().with_(max_queries=3)
+
+
+def test_a_value_that_failed_is_not_said_to_be_unwanted():
+    """The last evaluation of a run is f at its x: where that fails, nothing is known of x, and the result says why."""
+    paid = iter(range(10**6))
+
+    def fails_at_last(x):
+        if next(paid) >= 294:
+            raise RuntimeError("down")
+        return float(x @ x)
+
+    result = zofw.minimize(
+        fails_at_last, "simplex", dim=5, budget=300, rng=0, method="zsfw-dvr", on_error="skip"
+    )
+    assert np.isnan(result.fun) and result.ledger["failed"] == 1
+    assert "fun: not evaluated (evaluations failed)" in repr(result)

@@ -107,7 +107,7 @@ def resumes_from_any_query(on: MethodSubject) -> Iterator[str]:
                 return
             run.tell(again, evaluate(PROBLEM, again))
     parts = run.result()
-    same = ("nfev", "nlmo", "nit", "status", "ledger", "fun")
+    same = ("nfev", "nlmo", "nit", "status", "ledger")
     if not np.array_equal(parts.x, whole.x) or any(parts[name] != whole[name] for name in same):
         yield f"x ends at {parts.x} instead of {whole.x}."
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zofw.core import Array
+from zofw.run.record.run import FAILED
 
 if TYPE_CHECKING:
     from zofw.run.record.result import Result
@@ -23,7 +24,7 @@ def facts(result: Result) -> list[tuple[str, str]]:
     found: list[tuple[str, str | None]] = [
         ("message", result.message),
         ("success", f"{result.success} ({result.status.name})"),
-        ("fun", "not evaluated (diagnose=0)" if np.isnan(result.fun) else f"{result.fun:.8g}"),
+        ("fun", _unknown(result) if np.isnan(result.fun) else f"{result.fun:.8g}"),
         ("x", f"{x.replace(chr(10), '')}, {result.x.size} entries, {np.count_nonzero(result.x)} not zero"),
         ("gap", None if result.gap is None else _with_error(result.gap, result.get("gap_error"))),
         ("nfev", f"{result.nfev:,}" + (f" ({spent})" if spent else "")),
@@ -35,6 +36,10 @@ def facts(result: Result) -> list[tuple[str, str]]:
         ("trace", f"{len(result.trace)} rows; trace.to_frame() shows them"),
     ]
     return [(name, text) for name, text in found if text is not None]
+
+
+def _unknown(result: Result) -> str:
+    return f"not evaluated ({'evaluations failed' if result.ledger.get(FAILED) else 'diagnose=0'})"
 
 
 def _with_error(gap: float, error: float | None) -> str:
