@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BOUND = 0.5  # pixels lie in [−½, ½]
 SHRINK = 1.9999999  # artanh(SHRINK·z) instead of artanh(2z): finite at z = ±½, where it is ±8.75
-PASS_PIXELS = 1 << 17  # pixels in one forward pass on a CPU: what its caches hold
+PASS_PIXELS = 1 << 16  # pixels in one forward pass on a CPU: larger ones take fresh pages for every layer
 DEVICE_PIXELS = 1 << 22  # the same on any other device
 
 
