@@ -120,6 +120,10 @@ def test_a_case_and_a_method_are_added_to_what_is_published(tmp_path):
         "zo-fw": " ".join(sorted(("old", code_of("zo-fw")))),
         "spsa": code_of("spsa"),
     }, "rows of both codes stand on the page"
+    idle = replace(
+        published, fingerprint=replace(wider, cases=(case,)).fingerprint
+    )  # spsa was specified, but not run
+    assert summarise(StoredExperiment.read(more), more, idle).cases == merged.cases
     other = replace(wider, diagnose=wider.diagnose + 1)
     conduct(other, tmp_path / "other", code=mine, workers=0, only=["again"])
     with pytest.raises(StoreError, match="of another specification"):

@@ -7,9 +7,9 @@ last iterate does not move; claims and crossings are decided on it. The x axis c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import permutations
+from itertools import combinations, permutations
 from pathlib import Path
 
 import numpy as np
@@ -200,7 +200,7 @@ def summarise(stored: StoredExperiment, out: Path, beside: Summary | None = None
 
 def _comparable(beside: Summary, stored: StoredExperiment) -> dict[str, CaseSummary]:
     """The cases of a summary by name, where new runs can stand beside its own: of the same specification, or of a part of it."""
-    if beside.fingerprint not in (stored.fingerprint, _part(stored.spec, beside).fingerprint):
+    if all(beside.fingerprint != part.fingerprint for part in _parts(stored.spec, beside)):
         raise StoreError(
             f"What is published of {beside.name} is of another specification ({beside.fingerprint}, now {stored.fingerprint}), "
             "so these runs cannot be put beside it. Run all its cases and methods."
@@ -208,20 +208,28 @@ def _comparable(beside: Summary, stored: StoredExperiment) -> dict[str, CaseSumm
     return {case.name: case for case in beside.cases}
 
 
-def _part(experiment: Experiment, published: Summary) -> Experiment:
-    """The experiment with those of its cases and methods alone that are published."""
-    names = {case.name for case in published.cases}
-    labels = {curve.label for case in published.cases for curve in case.curves}
+def _parts(experiment: Experiment, published: Summary) -> Iterator[Experiment]:
+    """The experiment with the published cases and methods, and any of those that have no runs there yet."""
+    there = {case.name for case in published.cases} | {*published.labels}
+    known = [case.name for case in experiment.cases] + [method.label for method in experiment.methods]
+    rest = [name for name in known if name not in there]
+    for count in range(len(rest) + 1):
+        for more in combinations(rest, count):
+            yield _part(experiment, there.union(more))
+
+
+def _part(experiment: Experiment, names: Collection[str]) -> Experiment:
+    """The experiment with those of its cases and methods alone."""
     tuning = experiment.tuning
     return replace(
         experiment,
         cases=tuple(case for case in experiment.cases if case.name in names),
-        methods=tuple(method for method in experiment.methods if method.label in labels),
-        fewer={label: count for label, count in experiment.fewer.items() if label in labels},
+        methods=tuple(method for method in experiment.methods if method.label in names),
+        fewer={label: count for label, count in experiment.fewer.items() if label in names},
         tuning=replace(
             tuning,
-            shares={label: share for label, share in tuning.shares.items() if label in labels},
-            grids={label: grid for label, grid in tuning.grids.items() if label in labels},
+            shares={label: share for label, share in tuning.shares.items() if label in names},
+            grids={label: grid for label, grid in tuning.grids.items() if label in names},
         ),
     )
 
