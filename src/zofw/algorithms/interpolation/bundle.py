@@ -43,9 +43,9 @@ class Bundle:
     def empty(cls, rank: int, size: float) -> Bundle:
         return cls(np.zeros((0, rank)), np.zeros(0), 0.0, 0.1 * size)
 
-    def with_cut(self, z: Array, value: float, g: Array, size: float) -> Bundle:
-        """One cut more; σ comes from the first."""
-        sigma = self.sigma or 2 * float(np.linalg.norm(g)) / size
+    def with_cut(self, z: Array, value: float, g: Array, reach: float) -> Bundle:
+        """One cut more; σ comes from the first, which alone would lead half of ``reach`` away."""
+        sigma = self.sigma or 2 * float(np.linalg.norm(g)) / reach
         return replace(self, g=np.vstack([self.g, g]), a=np.append(self.a, value - float(g @ z)), sigma=sigma)
 
     def width(self, value: float, size: float) -> float:

@@ -15,6 +15,7 @@ from zofw.core import WORST, Answer, Array, Purpose, Query, Task
 
 RISE = 0.5  # of the promised gain: beyond, the next step may be longer
 UNSEEN = 1e-15  # of the value
+REACH = (20.0, 1e-2)  # times Δ, and of the diameter at least: twice the length of the first step
 FINER = 10.0  # times the width of the last differences: the steps that the next ones are made for
 
 
@@ -36,11 +37,12 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
     """A sweep at the minimiser of the bundle; the regime ends where the bundle promises nothing that values could show."""
     bundle, before, c = state.bundle or Bundle.empty(frame.rank, state.size), state.value, state.z
     h = max(bundle.width(before, state.size), task.resolution)
+    reach = min(max(REACH[0] * state.delta, REACH[1] * state.size), state.size)
     if not len(bundle.g):
         state, _, g = yield from sweep(task, frame, state, c, h, before, Purpose.ESTIMATE)
         if not g.any():  # values in single precision do not differ at this width
             return replace(state, bundle=None, stint=0)
-        return replace(state, bundle=bundle.with_cut(c, before, g, state.size))
+        return replace(state, bundle=bundle.with_cut(c, before, g, reach))
     z, gain, bundle = bundle.trial(frame, c, before)
     if not gain > UNSEEN * abs(before):  # differences as wide as the last steps were show no more
         finer = replace(Bundle.empty(frame.rank, state.size), step=FINER * h, sigma=bundle.sigma)
@@ -57,4 +59,4 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
         sigma = sigma / 2
     elif value - before > gain:
         sigma = 2 * sigma
-    return replace(state, bundle=replace(bundle.with_cut(z, value, g, state.size), sigma=sigma))
+    return replace(state, bundle=replace(bundle.with_cut(z, value, g, reach), sigma=sigma))

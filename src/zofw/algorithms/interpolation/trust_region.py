@@ -30,6 +30,7 @@ POOL = 3  # atoms kept for each dimension
 UNSEEN = 2e-16  # of the value: a decrease that no value shows
 WORTHLESS = 1e-18  # of what was won so far
 QUIET = 3
+KINK_AFTER = 8  # values a dimension: before, the model gains more than a bundle, of which a cut costs r + 1
 ALONG = 0.3  # of its length: what a step adds to the span of others, if it is new
 
 
@@ -220,7 +221,7 @@ def _pool(new: Array, old: Array) -> Array:
 def kink(state: State) -> bool:
     """Whether |H| grows like 1/Δ, as the curvature of a kink does: medians of the first and last third of the history."""
     r, n = state.points.shape[1], len(state.history)
-    if len(state.values) < 4 * r or n < 9:
+    if len(state.values) < KINK_AFTER * r or n < 9:
         return False
     third = n // 3
     (d1, h1), (d2, h2) = np.median(state.history[:third], axis=0), np.median(state.history[-third:], axis=0)
