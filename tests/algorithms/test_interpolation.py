@@ -219,10 +219,11 @@ def test_a_run_that_says_it_has_converged_has(name, seed):
     assert gap <= 1e-4 * abs(float(b @ result.x))
 
 
-def test_kinks_do_not_converge_falsely_and_are_solved():
-    rng = np.random.default_rng(2)
-    A = rng.standard_normal((2 * D, D))
-    result, _ = run(lambda x: float(np.abs(A @ (x - 0.1)).max()), zofw.Box(-1.0, 2.0), 100 * D)
+@pytest.mark.parametrize("seed", [2, 3, 6])
+def test_kinks_do_not_converge_falsely_and_are_solved(seed):
+    """Differences across a kink give a cut that is none: with them two of the three are solved to no more than 1e-3."""
+    A = np.random.default_rng(seed).standard_normal((2 * D, D))
+    result, _ = run(lambda x: float(np.abs(A @ (x - 0.1)).max()), zofw.Box(-1.0, 2.0), 40 * D)
     assert result.status is not zofw.Status.CONVERGED
     np.testing.assert_allclose(result.x, 0.1, atol=1e-6)
 

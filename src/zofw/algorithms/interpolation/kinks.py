@@ -15,6 +15,7 @@ from zofw.core import WORST, Answer, Array, Purpose, Query, Task
 
 RISE = 0.5  # of the promised gain: beyond, the next step may be longer
 UNSEEN = 1e-15  # of the value
+TOLD = 0.01  # of the promised gain: a value as near to it shows no new cut, and differences there lie across the old ones
 REACH = (20.0, 1e-2)  # times Δ, and of the diameter at least: twice the length of the first step
 FINER = 10.0  # times the width of the last differences: the steps that the next ones are made for
 
@@ -48,15 +49,19 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
         finer = replace(Bundle.empty(frame.rank, state.size), step=FINER * h, sigma=bundle.sigma)
         spent = max(finer.width(before, state.size), task.resolution) > 0.5 * h
         return replace(state, bundle=finer, stint=0 if spent else state.stint)
-    h = max(bundle.width(before, state.size), task.resolution)
-    if task.remaining < task.n * (frame.rank + 1):
-        return (yield from ask(task, frame, state, z[None, :]))
-    state, value, g = yield from sweep(task, frame, state, z, h, None, Purpose.ESTIMATE)
-    sigma = bundle.sigma
-    if state.values[-frame.rank - 1 :].max() >= WORST:
+    state = yield from ask(task, frame, state, z[None, :])
+    value, sigma = float(state.values[-1]), bundle.sigma
+    if value >= WORST:
         return replace(state, bundle=replace(bundle, sigma=4 * sigma))
     if before - value > RISE * gain:
         sigma = sigma / 2
     elif value - before > gain:
         sigma = 2 * sigma
-    return replace(state, bundle=replace(bundle.with_cut(z, value, g, reach), sigma=sigma))
+    bundle, short = replace(bundle, sigma=sigma), value - (before - gain)
+    if abs(short) <= TOLD * gain or task.remaining < task.n * frame.rank:
+        return replace(state, bundle=bundle)
+    h = max(bundle.width(before, state.size), task.resolution)
+    state, _, g = yield from sweep(task, frame, state, z, h, value, Purpose.ESTIMATE)
+    if state.values[-frame.rank :].max() >= WORST:
+        return replace(state, bundle=replace(bundle, sigma=4 * bundle.sigma))
+    return replace(state, bundle=bundle.with_cut(z, value, g, reach))
