@@ -84,6 +84,11 @@ class Birkhoff(Square):
             flat = np.maximum(flat + below / (centre + below) * (centre - flat), 0.0)
         return flat.reshape(np.shape(x)).copy()
 
+    def facets(self, dim: int) -> tuple[Array, Array]:
+        """A, b with A x ≤ b: the n² inequalities x ≥ 0 that with the sums make the polytope."""
+        self.check_dim(dim)
+        return -np.eye(dim), np.zeros(dim)
+
     def tangent(self, v: ArrayLike) -> Array:
         """v with the mean of every row and column removed."""
         v = np.asarray(v, dtype=np.float64)
