@@ -389,3 +389,34 @@ def test_a_linear_model_of_more_variables_than_the_points_it_usually_keeps():
         method="interpolation",
     )
     assert result.fun < 0.1 * float(centre @ centre)
+
+
+@pytest.mark.parametrize("kind", ["smooth", "kink", "noise"])
+def test_no_iteration_costs_more_than_the_most_it_states(kind):
+    """Hence a rehearsal before it, which would double the method's own time near the end of a budget, has nothing to find."""
+    rng = np.random.default_rng(5)
+    functions = {
+        "smooth": lambda x: float(np.sum((x - 0.3) ** 4 + x**2)),
+        "kink": lambda x: float(np.abs(x - 0.2).sum() + (x @ x)),
+        "noise": lambda x: float((x - 0.3) @ (x - 0.3) + 1e-3 * rng.standard_normal()),
+    }
+    session = zofw.Session(zofw.Box(-1.0, 1.0), dim=4, n=1, method="interpolation", budget=400, rng=0)
+    costs, stated, regimes = {}, {}, set()
+    while (query := session.ask()) is not None:
+        state = session.run.state
+        regimes.add(state.regime)
+        stated[state.t] = session.run.method.most(session.task, state)
+        costs[state.t] = costs.get(state.t, 0) + query.cost
+        session.tell(query, [functions[kind](x) for x in query.anchors])
+    assert all(costs[t] <= stated[t] for t in costs)
+    assert {"smooth": "certificate", "kink": "bundle", "noise": "regression"}[kind] in regimes
+
+
+def test_near_the_end_of_a_budget_a_value_is_not_rehearsed(monkeypatch):
+    """From the first value on fewer than four of the dearest iterations, which has four queries, can be paid here."""
+    session = zofw.Session(zofw.Box(-1.0, 1.0), dim=4, n=1, method="interpolation", budget=17, rng=0)
+    rehearse, at = type(session).rehearse, []
+    monkeypatch.setattr(type(session), "rehearse", lambda self: at.append(self.nit) or rehearse(self))
+    while (query := session.ask()) is not None:
+        session.tell(query, [float(np.sum((x - 0.3) ** 4 + x[0] * x[1])) for x in query.anchors])
+    assert session.nit >= 12 and set(at) <= {0, session.nit}

@@ -8,7 +8,7 @@ rho averaging, p refresh probability, n components, d dimension, b directions, S
 """
 
 from zofw.atoms import Array
-from zofw.core.protocols import Algorithm, Checking, FirstOrder, MethodLike, Problem, Resolving, Step
+from zofw.core.protocols import Algorithm, Checking, FirstOrder, MethodLike, Pricing, Problem, Resolving, Step
 from zofw.core.query import (
     WORST,
     Answer,
@@ -33,6 +33,7 @@ from zofw.core.query import (
 from zofw.core.task import (
     ConvexSet,
     Ending,
+    Faceted,
     FirstOrderTask,
     Info,
     OutOfBudget,
@@ -55,6 +56,7 @@ __all__ = [
     "Directions",
     "Ending",
     "EvaluationError",
+    "Faceted",
     "FirstOrder",
     "FirstOrderTask",
     "Indices",
@@ -65,6 +67,7 @@ __all__ = [
     "Operator",
     "OutOfBudget",
     "Pattern",
+    "Pricing",
     "Problem",
     "Projecting",
     "Purpose",

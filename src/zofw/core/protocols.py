@@ -19,7 +19,7 @@ class Algorithm(Protocol):
     """A frozen dataclass of settings, with one step of the method as a generator of queries.
 
     ``step`` must be a pure function of (task, state, rng) and the answers: the session replays it to resume a run.
-    It may be a :class:`Resolving` and a :class:`Checking` one as well. A first-order reference method is a
+    It may be a :class:`Resolving`, a :class:`Checking` and a :class:`Pricing` one as well. A first-order reference method is a
     :class:`FirstOrder` one instead.
     """
 
@@ -52,6 +52,13 @@ class Checking(Protocol):
     """A method that refuses bad settings with a sentence before the first query."""
 
     def check(self, task: Task) -> None: ...
+
+
+@runtime_checkable
+class Pricing(Protocol):
+    """A method that knows the most queries its coming iteration can cost: where that can be paid, nothing is rehearsed."""
+
+    def most(self, task: Task, state: Any) -> float: ...
 
 
 MethodLike: TypeAlias = str | Algorithm | FirstOrder  # a registered name, or settings

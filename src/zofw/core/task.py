@@ -62,6 +62,13 @@ class ConvexSet(Protocol):
 
 
 @runtime_checkable
+class Faceted(Protocol):
+    """A polyhedron that lists its inequalities: A, b with A x ≤ b, which with the affine hull make the set."""
+
+    def facets(self, dim: int) -> tuple[Array, Array]: ...
+
+
+@runtime_checkable
 class Projecting(Protocol):
     """A set with a Euclidean projection."""
 

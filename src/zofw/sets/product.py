@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Blocks
+from zofw.core import Faceted
 from zofw.sets.custom import can_clip, can_project
 from zofw.sets.given import as_set
 from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, point, register
@@ -135,6 +136,23 @@ class Product(Vertices):
     def clip(self) -> Callable[[ArrayLike], Array]:
         """Exact members, block by block; absent if a factor has none."""
         return self._blockwise("clip", can_clip)
+
+    @property
+    def facets(self) -> Callable[[int], tuple[Array, Array]]:
+        """A, b with A x ≤ b: the inequalities of the factors, block by block; absent if a factor lists none."""
+        unable = [name_of(part) for part in self.sets if not isinstance(part, Faceted)]
+        if unable:
+            raise AttributeError(f"Product: {', '.join(unable)} cannot list facets.")
+
+        def listed(dim: int) -> tuple[Array, Array]:
+            from scipy.linalg import block_diag
+
+            self.check_dim(dim)
+            parts = self._parts(np.empty(dim))
+            blocks = [part.facets(block.size) for part, block in parts if isinstance(part, Faceted)]
+            return block_diag(*(A for A, _ in blocks)), np.concatenate([b for _, b in blocks])
+
+        return listed
 
     def _blockwise(self, move: str, able: Callable[[object], bool]) -> Callable[[ArrayLike], Array]:
         """The method of that name of every factor, on its block."""

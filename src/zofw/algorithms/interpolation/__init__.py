@@ -70,6 +70,13 @@ class Interpolation:
             informed=task.known is not None,
         )  # fmt: skip
 
+    def most(self, task: Task, state: State) -> float:
+        """Queries of the coming iteration: a value, or a sweep; a certificate may begin again, and states none."""
+        if state.regime in ("certificate", "done") and state.bound is None:
+            return np.inf
+        single = state.regime in ("model", "regression") and state.t > 1
+        return task.n * (1 if single else len(state.g) + 1)
+
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         frame, paid = Frame(task, state.origin, state.basis), len(state.values)
         if state.t == 0 and frame.rank > 0 and state.informed:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zofw.core import Array, Task
+from zofw.core import Array, Faceted, Task
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,9 @@ class Frame:
     @cached_property
     def facets(self) -> tuple[Array, Array] | None:
         """A, b with A z ≤ b for the set's inequalities, where it lists them."""
-        listed = getattr(self.task.set, "facets", None)
-        if listed is None:
+        if not isinstance(self.task.set, Faceted):
             return None
-        A, b = listed(len(self.origin))
+        A, b = self.task.set.facets(len(self.origin))
         b = b - A @ self.origin
         return (A, b) if self.basis is None else (A @ self.basis, b)
 

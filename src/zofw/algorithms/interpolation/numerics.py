@@ -40,6 +40,24 @@ def positive_solve(K: Array, right: Array) -> Array:
     return np.full_like(right, np.nan) if failed else np.asarray(found)
 
 
+def complement(N: Array) -> Array:
+    """An orthonormal basis, (r, r − rank), of the vectors orthogonal to the columns of N, which may depend on each other."""
+    from scipy.linalg import qr
+
+    Q, R, _ = qr(N, pivoting=True, check_finite=False)
+    heights = np.abs(np.diagonal(R))
+    rank = int(np.count_nonzero(heights > len(N) * np.finfo(float).eps * heights.max(initial=0.0)))
+    return np.asarray(Q[:, rank:])
+
+
+def least_eigenvector(H: Array) -> Array:
+    """The direction of least curvature of a symmetric H."""
+    from scipy.linalg import lapack
+
+    _, V, found, _, failed = lapack.dsyevr(H, range="I", il=1, iu=1)
+    return np.asarray(V[:, 0]) if found and not failed else np.asarray(np.linalg.eigh(H)[1][:, 0])
+
+
 def spectral(H: Array) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and eigenvectors of a symmetric H."""
     from scipy.linalg import lapack

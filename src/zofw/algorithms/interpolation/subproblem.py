@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zofw.algorithms.interpolation.frame import Frame
-from zofw.algorithms.interpolation.numerics import positive_solve, spectral
+from zofw.algorithms.interpolation.numerics import complement, least_eigenvector, positive_solve, spectral
 from zofw.core import Array
 
 SLACK = 1.25  # how much longer than Δ a step may be
@@ -161,9 +161,8 @@ class Minimiser:
             left = self.rows[1] - self.rows[0] @ t
             left[left <= ROUNDING * self.frame.task.diameter] = 0.0
             if not left.all():
-                Q, R = np.linalg.qr(self.rows[0][left == 0].T, mode="complete")
-                Q = Q[:, np.linalg.matrix_rank(R) :]
-                p = Q @ spectral((Q.T * m) @ Q)[1][:, 0] if Q.shape[1] else 0 * p
+                Q = complement(self.rows[0][left == 0].T)
+                p = Q @ least_eigenvector((Q.T * m) @ Q) if Q.shape[1] else 0 * p
         ends = [t, self._end(t, p, delta, left), self._end(t, -p, delta, left)]
         return min(ends, key=lambda t: float(self.c @ t + 0.5 * t @ (m * t)))
 

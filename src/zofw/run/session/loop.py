@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from zofw.core import Answer, Array, Ending, Info, OutOfBudget, Query, State, Task, Tile
+from zofw.core import Answer, Array, Ending, Info, OutOfBudget, Pricing, Query, State, Task, Tile
 from zofw.run.files.journal import NOWHERE, Entry, EntryKind
 from zofw.run.files.run_files import RunFiles
 from zofw.run.record.run import BudgetError, Iteration, Known, Run, RunView
@@ -272,8 +272,11 @@ class Loop(RunView):
         return self._steps()
 
     def _afford(self, left: float) -> None:
-        """Raise OutOfBudget where a rehearsal of the coming iteration costs more than is left."""
-        least, run = self.rehearse(), self.run
+        """Raise OutOfBudget where the coming iteration, as the method prices it or a rehearsal shows, costs more than is left."""
+        run = self.run
+        if run.nit and isinstance(run.method, Pricing) and run.method.most(self.task, run.state) <= left:
+            return
+        least = self.rehearse()
         if least <= left:
             return
         if run.nit == run.nfev == 0:
