@@ -130,3 +130,11 @@ def test_matrix_gradients_keep_their_shape(region: Any) -> None:
     assert region.contains(s)
     if zs.can_project(region):
         assert region.project(G).shape == shape
+
+
+def test_a_product_lists_facets_where_every_factor_does() -> None:
+    simplex, ball = zs.Simplex(), zs.L2Ball(1.0)
+    flat, round_ = (zs.Product([simplex, other], dims=[3, 3]) for other in (zs.Box(0.0, 1.0), ball))
+    A, b = zs.Product([flat, simplex], dims=[6, 3]).facets(9)
+    assert A.shape == (12, 9) and b.shape == (12,)
+    assert not hasattr(zs.Product([round_, simplex], dims=[6, 3]), "facets")

@@ -9,7 +9,7 @@ import numpy as np
 
 from zofw.atoms import Array
 from zofw.core.query import Answer, Indices, Query
-from zofw.core.task import FirstOrderTask, Info, Task
+from zofw.core.task import FirstOrderTask, Info, State, Task
 
 Step: TypeAlias = Generator[Query, Answer, tuple[Any, Info]]
 
@@ -58,7 +58,7 @@ class Checking(Protocol):
 class Pricing(Protocol):
     """A method that knows the most queries its coming iteration can cost: where that can be paid, nothing is rehearsed."""
 
-    def most(self, task: Task, state: Any) -> float: ...
+    def most(self, task: Task, state: State) -> float: ...
 
 
 MethodLike: TypeAlias = str | Algorithm | FirstOrder  # a registered name, or settings

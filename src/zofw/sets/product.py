@@ -140,16 +140,15 @@ class Product(Vertices):
     @property
     def facets(self) -> Callable[[int], tuple[Array, Array]]:
         """A, b with A x ≤ b: the inequalities of the factors, block by block; absent if a factor lists none."""
-        unable = [name_of(part) for part in self.sets if not isinstance(part, Faceted)]
-        if unable:
-            raise AttributeError(f"Product: {', '.join(unable)} cannot list facets.")
+        parts = [part.facets for part in self.sets if isinstance(part, Faceted)]
+        if len(parts) < len(self.sets):
+            raise AttributeError("Product: not every factor lists its facets.")
 
         def listed(dim: int) -> tuple[Array, Array]:
             from scipy.linalg import block_diag
 
             self.check_dim(dim)
-            parts = self._parts(np.empty(dim))
-            blocks = [part.facets(block.size) for part, block in parts if isinstance(part, Faceted)]
+            blocks = [facets(size) for facets, size in zip(parts, self.dims or (), strict=True)]
             return block_diag(*(A for A, _ in blocks)), np.concatenate([b for _, b in blocks])
 
         return listed

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zofw.core import Array, Faceted, Task
+from zofw.core import Array, Task
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,10 @@ class Frame:
     @cached_property
     def facets(self) -> tuple[Array, Array] | None:
         """A, b with A z ≤ b for the set's inequalities, where it lists them."""
-        if not isinstance(self.task.set, Faceted):
+        listed = getattr(self.task.set, "facets", None)
+        if listed is None:
             return None
-        A, b = self.task.set.facets(len(self.origin))
+        A, b = listed(len(self.origin))
         b = b - A @ self.origin
         return (A, b) if self.basis is None else (A @ self.basis, b)
 

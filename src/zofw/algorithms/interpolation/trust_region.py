@@ -19,7 +19,7 @@ FIRST_RADIUS = (0.06, 0.15)  # of its diameter: the least and the most
 OWN_START = 0.025  # of the width: whoever gives a start thinks it a good one
 LEAST_RADIUS = 1e-12  # of the diameter
 STEP = 2.0  # times its length at least: ρ, of a step that is tried
-MOST_POINTS = 250  # or r + 2
+MOST_POINTS = 250  # or 3r/2: r + 2 would leave one number for all of H
 FAR = (
     40.0,
     20.0,
@@ -178,7 +178,7 @@ def _include(state: State, new: int, fitted: State) -> State:
     Lagrange polynomials do not depend on centre and scale: those of the last fit are factorised already.
     """
     r, paid = state.points.shape[1], len(state.values)
-    room = min((r + 1) * (r + 2) // 2, max(MOST_POINTS, r + 2), 2 * r + 1 + max(0, (paid - 2 * r) // 2))
+    room = min((r + 1) * (r + 2) // 2, max(MOST_POINTS, 3 * r // 2), 2 * r + 1 + max(0, (paid - 2 * r) // 2))
     Y, x = state.points[state.chosen], state.z
     distances = np.linalg.norm(Y - x, axis=1)
     if len(Y) < room and distances.max() <= FAR[_wrong(state)] * state.delta:
