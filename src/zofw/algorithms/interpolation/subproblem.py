@@ -35,6 +35,8 @@ MOST_SHIFTS = 8
 MOST_PIVOTS = 30
 PATIENCE = 4  # exchanges in a row that leave no fewer facets wrong
 ROUNDING = 1e-11
+FAINT = 1e-6  # of |g|/Δ: a shift that is too small to shorten a step
+LONG = 1e4  # times the length of s: a free minimiser from which rounding shows
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,10 @@ def trust_region_step(
             shift = longer if high == np.inf else np.sqrt(low * high)
         elif length < delta / SLACK**2 and shift > 1.01 * least:
             high = shift
-            shift = max(least, 0.3 * shift * length / delta) if low == least else np.sqrt(low * high)
+            lower = max(least, 0.3 * shift * length / delta, FAINT * float(np.linalg.norm(c)) / delta)
+            if low == least and lower >= shift:
+                break
+            shift = lower if low == least else np.sqrt(low * high)
         else:
             break
     t = t * min(1.0, SLACK * delta / max(length, 1e-300))
@@ -194,8 +199,10 @@ def _within_facets(
     small = ROUNDING * (np.abs(A) @ np.abs(free) + slack)
     forces, held = complementary(A / root, A @ free - slack, small, held)
     s = free - (forces @ A) / m
+    if np.abs(free).max() > LONG * np.abs(s).max():  # what cancellation leaves at the facets that hold s
+        s = s - (np.nan_to_num(_equations(A / root, A @ s - slack, held)) @ A) / m
     over = A @ s
-    beyond = (over - slack > small) & (slack > 0)
+    beyond = (over - slack > ROUNDING * (np.abs(A) @ np.abs(s) + slack)) & (slack > 0)
     return s * float(np.min(slack[beyond] / over[beyond], initial=1.0)), held
 
 
