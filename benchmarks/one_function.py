@@ -18,7 +18,7 @@ import numpy as np
 import scipy.optimize
 
 import zofw
-from benchmarks.planted import KINKS, SMOOTH, Instance, Problem, instances
+from benchmarks.planted import KINKS, SMOOTH, Instance, Problem, instances, large
 
 BUDGETS = (10, 30, 100)  # times d
 SECONDS = 40.0  # of computation: a rival that has not spent its budget by then is stopped
@@ -135,26 +135,35 @@ def pycma(oracle: Oracle) -> None:
             oracle.credit(search.result.xfavorite)
 
 
+def explore_correct(oracle: Oracle) -> None:
+    problem = oracle.problem
+    f = zofw.problems.BlackBox(oracle, dim=len(problem.x0))
+    zofw.minimize(
+        f, problem.set, method="explore-correct", budget=oracle.evaluations, rng=0, diagnose=0, progress=False
+    )
+
+
 RIVALS = {
     "SLSQP": scipy_method("SLSQP", lambda o: {"maxiter": 10**6, "ftol": 1e-16}),
     "COBYQA": scipy_method("COBYQA", lambda o: {"maxfev": 10**6, "maxiter": 10**6, "final_tr_radius": 1e-12}),
     "COBYLA": scipy_method("COBYLA", lambda o: {"maxiter": 10**6, "tol": 1e-12}),
     "pycma": pycma,
 }
+OURS = {"explore-correct": explore_correct}  # no rival, but what `auto` takes in larger dimension
 
 
-def run_rival(name: str, instance: Instance) -> dict:
+def run_rival(name: str, instance: Instance, budgets=BUDGETS) -> dict:
     """Credited gaps at the budgets, and seconds an evaluation, from the folder or a run of its own."""
-    path = KEPT / name / f"{instance.key}.json"
+    path = KEPT / name / f"{instance.key}{'' if budgets == BUDGETS else f'-{budgets[-1]}d'}.json"
     if path.exists():
         return json.loads(path.read_text())
     problem = instance.build()
-    oracle = Oracle(problem, BUDGETS[-1] * instance.dim)
+    oracle = Oracle(problem, budgets[-1] * instance.dim)
     begin = time.process_time()
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            RIVALS[name](oracle)
+            (RIVALS | OURS)[name](oracle)
     except Spent:
         pass
     except Exception as error:
@@ -162,7 +171,7 @@ def run_rival(name: str, instance: Instance) -> dict:
     seconds = (time.process_time() - begin) / max(len(oracle.gaps), 1)
     found = oracle.gaps or [1.0]
     result = {
-        "gaps": [found[min(b * instance.dim, len(found)) - 1] for b in BUDGETS],
+        "gaps": [found[min(b * instance.dim, len(found)) - 1] for b in budgets],
         "curve": found
         if len(found) <= 1000
         else [found[i] for i in np.geomspace(1, len(found), 1000).astype(int) - 1],
@@ -174,12 +183,12 @@ def run_rival(name: str, instance: Instance) -> dict:
     return result
 
 
-def run_ours(instance: Instance, method="auto", inside=False, seed=0) -> dict:
+def run_ours(instance: Instance, method="auto", inside=False, seed=0, budgets=BUDGETS) -> dict:
     """Gaps of the iterate at the budgets, and the method's own seconds a query."""
     problem = instance.build()
     noise = instance.noise * problem.scale
     rng = np.random.default_rng(instance.seed + 1)
-    at = [b * instance.dim for b in BUDGETS]
+    at = [b * instance.dim for b in budgets]
     gaps, inner = [np.nan] * len(at), [0.0]
 
     def function(x):
@@ -227,30 +236,36 @@ def main() -> None:
     parser.add_argument("--only", default="", help="part of the key of the instances to run")
     parser.add_argument("--kind", default="")
     parser.add_argument("--every", type=int, default=1, help="only every k-th instance")
+    parser.add_argument(
+        "--dim", type=int, help="instead of the draw's: every position but polytopes, in this dimension"
+    )
+    parser.add_argument("--upto", type=int, default=BUDGETS[-1], help="the greatest of the budgets, times d")
+    parser.add_argument("--against", default=",".join(RIVALS), help="the rivals, with commas")
     parser.add_argument("--verbose", action="store_true")
     chosen = parser.parse_args()
     todo = [
-        i for i in instances(chosen.draw)
+        i for i in (large(chosen.draw, chosen.dim) if chosen.dim else instances(chosen.draw))
         if chosen.only in i.key and kind(i).startswith(chosen.kind)
     ]  # fmt: skip
     todo = sorted(todo[:: chosen.every], key=lambda i: i.dim)
+    budgets, names = tuple(b for b in BUDGETS if b <= chosen.upto), chosen.against.split(",")
+    every = range(len(budgets))
     if chosen.rivals:
         for instance in todo:
-            for name in RIVALS:
-                run_rival(name, instance)
+            for name in names:
+                run_rival(name, instance, budgets)
             print(instance.key, flush=True)
         return
     rows_: list[tuple[Instance, list[bool], dict[str, list[bool]]]] = []
     times: dict[int, list[float]] = {}
     for instance in todo:
-        rivals = {name: run_rival(name, instance) for name in RIVALS}
-        mine = run_ours(instance, chosen.method, chosen.inside)
+        rivals = {name: run_rival(name, instance, budgets) for name in names}
+        mine = run_ours(instance, chosen.method, chosen.inside, budgets=budgets)
         times.setdefault(instance.dim, []).append(mine["seconds"])
-        cells = [near(mine["gaps"][k], [r["gaps"][k] for r in rivals.values()]) for k in range(3)]
+        cells = [near(mine["gaps"][k], [r["gaps"][k] for r in rivals.values()]) for k in every]
         alone = {
             name: [
-                near(r["gaps"][k], [q["gaps"][k] for q in rivals.values()] + [mine["gaps"][k]])
-                for k in range(3)
+                near(r["gaps"][k], [q["gaps"][k] for q in rivals.values()] + [mine["gaps"][k]]) for k in every
             ]
             for name, r in rivals.items()
         }
@@ -262,12 +277,12 @@ def main() -> None:
                 -2,
                 2,
             )
-            for k in range(3)
+            for k in every
         ]
         rows_.append((instance, cells, alone, worse))
         if chosen.verbose:
-            best = [min(r["gaps"][k] for r in rivals.values()) for k in range(3)]
-            who = [min(rivals, key=lambda n: rivals[n]["gaps"][k]) for k in range(3)]
+            best = [min(r["gaps"][k] for r in rivals.values()) for k in every]
+            who = [min(rivals, key=lambda n: rivals[n]["gaps"][k]) for k in every]
             print(
                 f"{instance.key:38s}", " ".join(f"{a:8.1e}/{b:8.1e} {w:6s}{'+' if c else ' '}" for a, b, w, c in zip(mine["gaps"], best, who, cells, strict=True)),
                 f"{1e3 * mine['seconds']:6.2f} ms", mine["evaluations"], mine["message"][:40], flush=True,
@@ -278,10 +293,11 @@ def main() -> None:
         if row[0].function in SMOOTH and not row[0].noise:
             groups.setdefault("at " + row[0].position, []).append(row)
             groups.setdefault("of " + row[0].function, []).append(row)
-    print(f"{'share within 1.5 of the best':30s} {'10d':>5} {'30d':>5} {'100d':>5}   rivals alone at 30d")
+    heads = " ".join(f"{f'{b}d':>5}" for b in budgets)
+    print(f"{'share within 1.5 of the best':30s} {heads}   rivals alone")
     for name, part in sorted(groups.items()):
         share = np.mean([cells for _, cells, *_ in part], axis=0)
-        others = {n: np.mean([alone[n] for _, _, alone, _ in part], axis=0) for n in RIVALS}
+        others = {n: np.mean([alone[n] for _, _, alone, _ in part], axis=0) for n in names}
         text = " ".join(f"{n} {'/'.join(f'{100 * s:.0f}' for s in v)}" for n, v in others.items())
         behind = np.mean([worse for *_, worse in part], axis=0)
         print(

@@ -199,3 +199,9 @@ def instances(draw: int) -> Iterator[Instance]:
         yield Instance(position, SMOOTH[(i + draw) % 5], 20, draw)
         yield Instance(position, SMOOTH[(i + 2 + draw) % 5], 50, draw)
         yield Instance(position, SMOOTH[(i + 1 + draw) % 5], (5, 10, 2)[(i + draw) % 3], draw, noise=1e-3)
+
+
+def large(draw: int, dim: int) -> Iterator[Instance]:
+    """Every position but those of polytopes, a smooth class in turn."""
+    for i, position in enumerate(POSITIONS[:11]):
+        yield Instance(position, SMOOTH[(i + draw) % 5], dim, draw)
