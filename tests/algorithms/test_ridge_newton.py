@@ -11,7 +11,8 @@ import scipy.sparse as sp
 
 import zofw
 from zofw.algorithms.ridge_newton import RidgeNewton, _approved, _newton
-from zofw.algorithms.ridge_newton.rays import Probe, Rays, learn, probe, restricted
+from zofw.algorithms.ridge_newton.blocks import colours, measure, price
+from zofw.algorithms.ridge_newton.rays import learn, probe, restricted
 from zofw.algorithms.ridge_newton.solve import Mixture, Model, by_projection, over_atoms
 from zofw.atoms import Dense
 from zofw.core import Answer, Batch, Task
@@ -108,10 +109,7 @@ def test_a_step_is_shortened_by_the_parabola_through_its_values() -> None:
     """θ⁺ = −slope/bend with bend = 2(f(θ) − f(0) − θ·slope)/θ², between 0.1 θ and 0.5 θ."""
     f = text()
     task, x, step = Task(zofw.L1Ball(5.0), f.dim, 300), np.zeros(f.dim), np.eye(f.dim)[0]
-    which = np.arange(300, dtype=np.int64)
-    rays = Rays(which, np.arange(301), np.zeros(300, np.int64), np.ones(300), np.zeros(300, np.int64))
-    at = Probe(np.full(300, 2.0), np.zeros(300), np.zeros(300))
-    search = _approved(task, x, step, rays, at, slope=-1.0, decrease=0.5)
+    search = _approved(task, x, step, task.all, 2.0, slope=-1.0, decrease=0.5)
     refused = [Answer(np.array([[value]])) for value in (2.3, 2.1)]  # f(0) = 2
     thetas = [float(query.anchors[0, 0]) for query in (next(search), *map(search.send, refused))]
     first = 1.0 / (2 * (0.3 + 1.0))
@@ -161,11 +159,11 @@ def test_a_sample_of_the_components_finds_the_words_that_matter() -> None:
     assert early < sweep / 2
 
 
-def test_components_that_are_no_ridges_are_left_to_explore_correct() -> None:
-    """Distances in the plane: four coordinates each, and gradients that turn."""
-    rng = np.random.default_rng(0)
-    points, pairs = rng.random((8, 2)), [(i, j) for j in range(8) for i in range(j)]
-    lengths = [float(np.sum((points[i] - points[j]) ** 2)) for i, j in pairs]
+def distances(seed: int = 0) -> tuple[BlackBox, Any]:
+    """Squared distances in the plane: four coordinates each, and gradients that turn."""
+    rng = np.random.default_rng(seed)
+    points, pairs = rng.random((8, 2)), np.array([(i, j) for j in range(8) for i in range(j)])
+    lengths = ((points[pairs[:, 0]] - points[pairs[:, 1]]) ** 2).sum(axis=1)
 
     def f(x: Any, k: int) -> float:
         i, j = pairs[k]
@@ -173,12 +171,85 @@ def test_components_that_are_no_ridges_are_left_to_explore_correct() -> None:
         return float((np.sum((p[i] - p[j]) ** 2) - lengths[k]) ** 2)
 
     support = [np.array([2 * i, 2 * i + 1, 2 * j, 2 * j + 1]) for i, j in pairs]
-    problem = BlackBox(f, dim=16, n=len(pairs), support=support)
     x0 = np.clip(points + 0.1 * rng.standard_normal((8, 2)), 0, 1).ravel()
+    return BlackBox(f, dim=16, n=len(pairs), support=support), x0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_components_that_are_no_ridges_have_hessians_of_their_own(seed: int) -> None:
+    problem, x0 = distances(seed)
     result = zofw.minimize(problem, zofw.Box(0.0, 1.0), x0=x0, budget=20_000, rng=0)
-    assert result.method == "ridge-newton"
-    start = np.mean([f(x0, k) for k in range(len(pairs))])
-    assert result.fun < 1e-2 * start
+    assert result.method == "ridge-newton" and result.status is zofw.Status.CONVERGED
+    assert result.fun < 1e-12 and result.nfev < 15_000
+
+
+def test_where_hessians_are_too_dear_explore_correct_goes_on() -> None:
+    problem, x0 = distances()
+    result = zofw.minimize(problem, zofw.Box(0.0, 1.0), x0=x0, budget=25 * 28, rng=0)
+    start = problem.values(x0[None, :], np.arange(28)).mean()
+    assert result.method == "ridge-newton" and "explore times" in result.trace.infos[-1]
+    assert result.nfev <= 25 * 28 and result.fun < start
+
+
+def test_the_rows_of_a_block_are_its_gradient_and_hessian() -> None:
+    """Σ_r p_r v_r is the gradient, Σ_r q_r v_r v_rᵀ the Hessian, of a mean of cubics and products with supports of 0 to 4."""
+    rng = np.random.default_rng(3)
+    supports = [np.sort(rng.choice(9, size, replace=False)) for size in (0, 1, 2, 3, 4, 4, 2, 3, 1)]
+    A = [rng.standard_normal((len(s), len(s))) for s in supports]
+
+    def f(x: Any, i: int) -> float:
+        y = x[supports[i]]
+        return float(y @ A[i] @ y + (y**3).sum() + np.prod(y))
+
+    problem = BlackBox(f, dim=9, n=9, support=supports)
+    task, x, asked = (
+        Task(zofw.Box(-1.0, 1.0), 9, 9, known_pattern=problem.pattern),
+        rng.standard_normal(9),
+        [],
+    )
+    generator = measure(task, x, 1e-3)
+
+    def counted() -> Any:
+        answer = None
+        while True:
+            try:
+                query = generator.send(answer)
+            except StopIteration as end:
+                return end.value
+            asked.append(query.cost)
+            answer = yield query
+
+    model, values = answered(problem, counted())
+    assert (
+        sum(asked)
+        == price(problem.pattern(task.all))
+        == sum(1 + 2 * s + s * (s - 1) // 2 for s in map(len, supports))
+    )
+    gradient, hessian = np.zeros(9), np.zeros((9, 9))
+    for own, a in zip(supports, A, strict=True):
+        y = x[own]
+        rest = np.array([np.prod(np.delete(y, j)) for j in range(len(y))])
+        gradient[own] += (a + a.T) @ y + 3 * y**2 + rest
+        block = a + a.T + np.diag(6 * y)
+        for j in range(len(y)):
+            for k in range(len(y)):
+                block[j, k] += np.prod(np.delete(y, [j, k])) if j != k else 0.0
+        hessian[np.ix_(own, own)] += block
+    assert np.allclose(model.slope(0 * model.p), gradient / 9, atol=1e-5)
+    found = model.scale * (model.Z.T @ sp.diags_array(model.q) @ model.Z).toarray()
+    assert np.allclose(found, hessian / 9, atol=1e-2)
+    assert np.allclose(values, [f(x, i) for i in range(9)], atol=1e-14)
+
+
+def test_no_component_has_two_coordinates_of_one_colour() -> None:
+    f = text(200, 60)
+    pattern = f.pattern(Batch(200))
+    colour = colours(pattern, 60)
+    most = int(pattern.sizes.max())
+    for i in range(200):
+        own = colour[pattern.index[pattern.starts[i] : pattern.starts[i + 1]]]
+        assert len(set(own.tolist())) == len(own)
+    assert most <= colour.max() + 1 <= 60
 
 
 def test_random_values_are_left_to_explore_correct() -> None:

@@ -10,8 +10,8 @@ r"""Ridge-Newton: Newton Frank-Wolfe for components that depend on few coordinat
         CERTIFY  two-sided slopes of all components: a bound of the gap that trusts no model
 
 Sums of ridge functions are what linear models are (logistic and other losses of sparse rows, matrix completion, graphs). Whether the
-components are such is measured after the first step. Where they are not, where values are random, and where points must stay
-inside the set, the run goes on as Explore-Correct.
+components are such is measured after the first step. Where they are not, every component has a Hessian along its own coordinates
+(:mod:`.blocks`). Where values are random, and where points must stay inside the set, the run goes on as Explore-Correct.
 
 References
 ----------
@@ -36,6 +36,7 @@ from zofw.algorithms.explore_correct.state import State as Other
 from zofw.algorithms.explore_correct.state import Values
 from zofw.algorithms.facts import Facts
 from zofw.algorithms.registry import methods
+from zofw.algorithms.ridge_newton import blocks
 from zofw.algorithms.ridge_newton.rays import NO_RAYS, Probe, Rays, learn, probe, restricted
 from zofw.algorithms.ridge_newton.solve import Mixture, Model, by_projection, over_atoms
 from zofw.atoms import Dense
@@ -58,6 +59,7 @@ ARMIJO = 0.1
 CHECKED = 32  # components whose gradients are compared with their rays
 PARALLEL = 1e-2  # sine of the angle between a gradient and its ray
 MOST = 0.9  # of the components
+BLOCKS = 2  # Newton steps that the budget has to pay, where components have Hessians of their own
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class State:
     next: str = "noise"  # or look, newton, check, certify, other
     looked: int = 0  # components of the last look
     dense: bool = False  # vertices have many entries
+    ridge: bool = True  # components depend on one linear form each
     won: float = 0.0  # decrease seen since the last look
     best: float = 0.0  # and of the best step since the start
 
@@ -87,7 +90,7 @@ class RidgeNewton:
     """Settings of Ridge-Newton: there is nothing to tune.
 
     Queries: adaptive. LOOK Σ(|support_i| + 4) over m components, and over all along the coordinates of the atoms; NEWTON 3n, and n
-    for each value that approves; CERTIFY 5n to Σ(2|support_i| + 12).
+    for each value that approves; blocks in their place Σ(1 + 2s_i + ½s_i(s_i − 1)), s_i = |support_i|; CERTIFY 5n to Σ(2s_i + 12).
     """
 
     name: ClassVar[str] = "ridge-newton"
@@ -219,12 +222,18 @@ def _newton(task: Task, state: State, values: Values) -> Action:
     the model promises less than values can show, nothing is asked. A share θ < 1 leaves both mixtures: weights
     (1 − θ)w on the old atoms and θw⁺ on the new. A step that brings a tenth of the best of this look, or nothing that is seen, ends it.
     """
-    rays, at, h, n = state.rays, state.at, _width(task, values), task.n
-    if 12 * len(rays.components) > task.remaining:
-        return _hand_over(task, state)
-    if at is None:
-        at = yield from probe(task, state.x, rays, h)
-    model = Model(state.x, rays.matrix(task.dim), at.p, at.q, 1 / n)
+    n, h = task.n, _width(task, values)
+    if state.ridge:
+        if 12 * len(state.rays.components) > task.remaining:
+            return _hand_over(task, state)
+        at = state.at or (yield from probe(task, state.x, state.rays, h))
+        model = Model(state.x, state.rays.matrix(task.dim), at.p, at.q, 1 / n)
+        batch, value = Batch(n, state.rays.components), float(at.value.sum()) / n
+    else:
+        if blocks.price(task.pattern(task.all)) + 9 * n > task.remaining:
+            return _hand_over(task, state)
+        model, each = yield from blocks.measure(task, state.x, h)
+        batch, value = task.all, float(each.mean())
     whole = state.looked == n
     if whole and state.dense and task.can_project:
         target = by_projection(task, model)
@@ -233,10 +242,10 @@ def _newton(task: Task, state: State, values: Values) -> Action:
     there = target.point()
     step = there - state.x
     tau = model.Z @ step
-    slope, decrease = float(at.p @ tau) / n, -model.value(tau)
+    slope, decrease = float(model.p @ tau) / n, -model.value(tau)
     theta, brought = 0.0, 0.0
     if decrease > values.unseen:
-        theta, brought = yield from _approved(task, state.x, step, rays, at, slope, decrease)
+        theta, brought = yield from _approved(task, state.x, step, batch, value, slope, decrease)
     if theta == 1.0:
         state = replace(state, mixture=target, x=there, at=None)
     elif theta > 0:
@@ -245,25 +254,25 @@ def _newton(task: Task, state: State, values: Values) -> Action:
         weights = np.concatenate([(1 - theta) * state.mixture.weights, theta * target.weights])
         state = replace(state, mixture=Mixture(atoms, weights), x=x, at=None)
     done = brought <= 0.1 * state.won if not whole else brought <= max(values.unseen, 1e-9 * state.best)
-    first = state.best == 0
+    first, turned = state.best == 0 and state.ridge, theta == 0 and decrease > values.unseen
     state = replace(state, won=max(state.won, brought), best=max(state.best, brought))
+    if first and turned:
+        return _no_ridges(task, state)
     if done:
         return replace(state, next="certify" if whole else "look")
     return replace(state, next="check" if first else "newton")
 
 
 def _approved(
-    task: Task, x: Array, step: Array, rays: Rays, at: Probe, slope: float, decrease: float
+    task: Task, x: Array, step: Array, batch: Batch, before: float, slope: float, decrease: float
 ) -> Generator[Query, Answer, tuple[float, float]]:
     """The share θ of a step that values approve, and the decrease there; 0 where none of eight does.
 
     Armijo: f(0) − f(θ) ≥ 0.1·θ·min(−slope, promised), f along the step. Else the parabola through f(0), its slope and f(θ) has the
-    curvature 2(f(θ) − f(0) − θ·slope)/θ², and its minimiser, kept between 0.1θ and 0.5θ, is tried next. Values are those of the
-    components with rays; others do not move along these atoms.
+    curvature 2(f(θ) − f(0) − θ·slope)/θ², and its minimiser, kept between 0.1θ and 0.5θ, is tried next. ``before`` is the part of the
+    batch in f(0): the components that move along these atoms.
     """
-    batch, theta = Batch(task.n, rays.components), 1.0
-    share = len(batch) / task.n
-    before = share * float(at.value.mean())
+    theta, share = 1.0, len(batch) / task.n
     for _ in range(8):
         query = Query(x + theta * step, batch, purpose=Purpose.LINE_SEARCH)
         value = share * float((yield query).values[0, 0])
@@ -278,7 +287,7 @@ def _check(task: Task, state: State, values: Values, rng: np.random.Generator) -
     """Are gradients at the new x multiples of the rays?
 
     ∇f_i(x) = φ_i′z_i for a ridge, wherever x is. Of 32 components with two coordinates or more, nine tenths have to have gradients
-    within an angle of 0.01 of their rays, or the run is handed over; that costs their slopes once more.
+    within an angle of 0.01 of their rays, or they are no ridges; that costs their slopes once more.
     """
     several = np.flatnonzero(np.diff(state.rays.starts) > 1)
     state = replace(state, next="newton")
@@ -296,4 +305,11 @@ def _check(task: Task, state: State, values: Values, rng: np.random.Generator) -
     lengths = np.sqrt((G * G).sum(axis=1) * (Z * Z).sum(axis=1))
     sines = 1 - ((G * Z).sum(axis=1) / np.where(lengths > 0, lengths, 1.0)) ** 2
     parallel = np.count_nonzero(sines[lengths > 0] <= PARALLEL**2) >= MOST * np.count_nonzero(lengths)
-    return state if parallel else _hand_over(task, state)
+    return state if parallel else _no_ridges(task, state)
+
+
+def _no_ridges(task: Task, state: State) -> State:
+    """Every component has a Hessian of its own from now on, where the budget pays these twice; else Explore-Correct goes on."""
+    if BLOCKS * blocks.price(task.pattern(task.all)) > task.remaining:
+        return _hand_over(task, state)
+    return replace(state, ridge=False, looked=task.n, sample=NO_RAYS, rays=NO_RAYS, at=None, next="newton")
