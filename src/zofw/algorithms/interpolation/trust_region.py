@@ -154,8 +154,8 @@ def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
 
 
 def _small(task: Task, frame: Frame, state: State) -> bool:
-    """Whether the gap of the model is well below the tolerance that was asked for."""
-    if task.gap_tol is None:
+    """Whether the gap of the model is well below the tolerance that was asked for, and as many values stand for it as a certificate costs."""
+    if task.gap_tol is None or len(state.values) < 4 * frame.rank:
         return False
     return float(state.g @ (state.z - frame.lmo(state.g))) <= 0.5 * task.gap_tol
 
