@@ -420,3 +420,21 @@ def test_near_the_end_of_a_budget_a_value_is_not_rehearsed(monkeypatch):
     while (query := session.ask()) is not None:
         session.tell(query, [float(np.sum((x - 0.3) ** 4 + x[0] * x[1])) for x in query.anchors])
     assert session.nit >= 12 and set(at) <= {0, session.nit}
+
+
+def test_a_loose_tolerance_does_not_cost_more_than_a_tight_one():
+    """A certificate that is tried before the model knows the slopes fails, and costs as much as the search."""
+    asked = []
+    for tolerance in (1e-3, 1e-6):
+        spent = 0
+        for seed in range(6):
+            rng = np.random.default_rng([seed, D])
+            B, c = rng.standard_normal((D, D)), rng.standard_normal(D)
+            H = B @ B.T / D + 0.1 * np.eye(D)
+            result, _ = run(
+                lambda x, H=H, c=c: float((x - c) @ H @ (x - c)), zofw.L2Ball(1.0), 2000, gap_tol=tolerance
+            )
+            assert result.status is zofw.Status.CONVERGED
+            spent += result.nfev
+        asked.append(spent)
+    assert asked[0] < 0.9 * asked[1], asked
