@@ -281,7 +281,7 @@ def test_a_sweep_says_how_wrong_it_is():
     Z, y = RNG.standard_normal((60, 10)), np.where(RNG.random(60) < 0.5, -1.0, 1.0)
     problem, checked = Logistic(Z, y), 0
     for _, state in states(problem, zofw.L1Ball(3.0), 60_000):
-        if state.swept is not None and state.certificate is None:
+        if state.swept and state.certificate is None:
             said = np.sqrt(problem.dim * state.belief.variance)
             error = np.linalg.norm(state.belief.g - problem.gradient(state.x))
             assert said / 10 < error < 10 * said
@@ -290,7 +290,7 @@ def test_a_sweep_says_how_wrong_it_is():
 
 
 def test_a_certificate_is_bought_in_steps_and_goes_on_from_a_sweep():
-    """5n where the belief holds, as that of a linear function does; a second radius and further directions double that; slopes a sweep each."""
+    """5n where the belief holds, as that of a linear function does; 5n for a second radius; a sweep, and a second one to extrapolate."""
     start, found = np.full(6, 1 / 6), set()
     optimum = BlackBox(lambda x: float(((x - start) ** 2).sum()), dim=6)
     linear = BlackBox(lambda x: float(np.arange(6.0) @ x), dim=6)
@@ -299,21 +299,20 @@ def test_a_certificate_is_bought_in_steps_and_goes_on_from_a_sweep():
         n, d = problem.n, problem.dim
         for (before, old), (after, new) in pairwise(states(problem, zofw.Simplex(), 60_000)):
             if new.certificate is not None and old.certificate is None:
-                swept = old.swept is not None
+                swept = old.swept > 0
                 sweeps = (0, d + 1) if swept else (0, d + 1, 2 * d + 2)
-                assert (after - before) / n in {looks + slopes for looks in (5, 10, 20) for slopes in sweeps}
+                assert (after - before) / n in {looks + slopes for looks in (5, 10) for slopes in sweeps}
                 found.add((swept, after - before == 5 * n))
     assert (False, True) in found and (True, False) in found
 
 
-@pytest.mark.parametrize("directions", [2, 4])
 @pytest.mark.parametrize("d", [2, 9, 40])
-def test_a_wrong_gradient_passes_the_test_of_a_certificate_no_oftener_than_it_says(d, directions):
-    """|eᵀu| < ‖e‖/13 for two Gaussian u, ‖e‖/3.2 for four: four times in a thousand, whatever e and d."""
+def test_a_wrong_gradient_passes_the_test_of_a_certificate_no_oftener_than_it_says(d):
+    """|eᵀu| < ‖e‖/13 for two Gaussian u: four times in a thousand, whatever e and d."""
     draw = np.random.default_rng(d)
     e = draw.standard_normal(d)
-    u = draw.standard_normal((40_000, d, directions))
-    missed = SURE[directions] * np.abs(np.einsum("i,kij->kj", e, u)).max(axis=1) < np.linalg.norm(e)
+    u = draw.standard_normal((40_000, d, 2))
+    missed = SURE * np.abs(np.einsum("i,kij->kj", e, u)).max(axis=1) < np.linalg.norm(e)
     assert 0.002 < missed.mean() < 0.005
 
 
@@ -332,7 +331,7 @@ def test_a_stale_gradient_is_measured_again_before_it_certifies():
         for _ in range(9):
             reply = evaluate(problem, action.send(reply))
     found = end.value.value
-    assert found.swept is not None and found.certificate.gap == pytest.approx(1.0, rel=1e-4)
+    assert found.swept > 0 and found.certificate.gap == pytest.approx(1.0, rel=1e-4)
 
 
 def test_a_walk_of_tiny_steps_stays_in_the_set():

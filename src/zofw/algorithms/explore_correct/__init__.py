@@ -47,7 +47,6 @@ from zofw.algorithms.settings import AUTO
 from zofw.atoms import Dense
 from zofw.core import Array, Info, Step, Task
 
-COARSEST = 8  # times that radii grow fourfold
 
 
 @methods.register("explore-correct")
@@ -104,9 +103,7 @@ class ExploreCorrect:
             state = yield from probe(task, state, rng)
             return replace(state, t=state.t + 1), Info(bound=math.inf)
         choice = choose(task, state, self.first_exploration)
-        coarser = min(state.values.coarser + choice.coarser, COARSEST)
-        state = replace(state, brought=0.0, values=replace(state.values, coarser=coarser))
-        state = yield from act(task, state, rng, choice)
+        state = yield from act(task, replace(state, brought=0.0), rng, choice)
         values, spent = state.values, task.paid - before
         proposal = propose(task, state, rng, spent) if math.isfinite(state.belief.variance) else None
         told = [1, spent, choice.worth if math.isfinite(choice.worth) else 0.0, state.brought]

@@ -13,34 +13,24 @@ from zofw.core import Answer, Array, Ending, Purpose, Query, Stencil, Task
 from zofw.differences import OwnDifferences, curvatures, slopes
 from zofw.directions import Explicit, UnitSteps
 
-SWEEP = 2.5  # order of the radius of sweeps: between what one-sided and what two-sided slopes want
-SURE = {2: 13.0, 4: 3.2}  # two Gaussian u all show |eᵀu| < ‖e‖/13, and four ‖e‖/3.2, with probability 0.4 %
-WIDER = 10.0  # the second radius along them
-LOOK = 5  # queries per component of a look along two of them
-HALF = 0.5  # of the error of a bound goes, at least, where four directions tell it instead of two
+ORDER = 2.5  # of the radius: between what one-sided and what two-sided slopes want
+WIDER = 4.0  # times the radius: where slopes are measured again to be extrapolated
+SURE = 13.0  # two Gaussian u both show |eᵀu| < ‖e‖/13 with probability 0.4 %
+LOOK = 5  # queries per component along them
+SHOWN = 100.0  # times √d·noise/radius: what noise leaves in a bound, and a margin
+COARSEST = 8  # times that radii grow fourfold
 COARSE = 1e-4  # of the range of the values: a greater bound is no convergence, only noise
 SHARE = 0.5  # of what was paid, without progress, makes a stall
 
 
-def coordinate_slopes(task: Task, x: Array, step: float) -> Generator[Query, Answer, Array]:
-    """(f(x + step·e_j) − f(x))/step on all components, along the coordinates of each alone where these are known."""
-    h, side = abs(step), math.copysign(1.0, step)
+def forward_slopes(task: Task, x: Array, h: float) -> Generator[Query, Answer, Array]:
+    """(f(x + he_j) − f(x))/h on all components, along the coordinates of each alone where these are known."""
     if task.by_support:
-        own = OwnDifferences.of(
-            x, task.all, task.pattern(task.all), h, sign=side, purpose=Purpose.CERTIFICATE
-        )
+        own = OwnDifferences.of(x, task.all, task.pattern(task.all), h, purpose=Purpose.CERTIFICATE)
         return own.mean(own.slopes((yield own.query))[0])
-    U = UnitSteps(task.dim, np.arange(task.dim), np.full(task.dim, side))
+    U = UnitSteps(task.dim, np.arange(task.dim), np.ones(task.dim))
     query = Query(x, task.all, U, h, Stencil.FORWARD, Purpose.CERTIFICATE)
-    return np.asarray(side * slopes(query, (yield query))[0])
-
-
-def known(task: Task, state: State, g: Array, error: float) -> State:
-    """The state with a gradient that was measured along every coordinate, each up to ``error``."""
-    sketches = state.sketches
-    if not math.isfinite(sketches.unit_cost):
-        sketches = replace(sketches, unit_cost=error**2 * task.sweep_cost)
-    return replace(state, belief=Belief(g, error**2), walker=None, sketches=sketches)
+    return np.asarray(slopes(query, (yield query))[0])
 
 
 def sweep(task: Task, state: State) -> Action:
@@ -48,113 +38,87 @@ def sweep(task: Task, state: State) -> Action:
 
     Their error is ½hH_jj and the noise of two values; H_jj is the mean curvature towards atoms or, without any, over the set.
     """
-    values, h = state.values, state.values.step(task, SWEEP)
-    g = yield from coordinate_slopes(task, state.x, h)
+    values, sketches = state.means(task), state.sketches
+    h = min(values.radius(task, ORDER) * values.size, task.reach / (2 * WIDER))
+    g = yield from forward_slopes(task, state.x, h)
     bend = state.model.unit or values.range / values.size**2
-    error = 0.5 * h * bend + 1.5 * values.noise / math.sqrt(task.n) / h
-    return replace(known(task, state, g, error), swept=(h, g))
-
-
-def look(task: Task, x: Array, u: Array, h: float) -> Generator[Query, Answer, tuple[Array, Array, Array]]:
-    """Along two directions: slopes from both sides, S(h)/h with S(h) = f(x + hu) + f(x − hu) − 2f(x), and the values."""
-    query = Query(x, task.all, Explicit(u), h, Stencil.QUADRATIC, Purpose.CERTIFICATE)
-    answer = yield query
-    return slopes(query, answer)[0], h * curvatures(query, answer)[0], answer.values
-
-
-def widened(
-    task: Task, x: Array, u: Array, h: float, c: Array, bends: Array
-) -> Generator[Query, Answer, tuple[Array, Array, Array]]:
-    """With a second look at 10h: slopes, extrapolated to x where points must stay inside, κ without the curvature, and S(10h)/10h."""
-    further, wider, _ = yield from look(task, x, u, WIDER * h)
-    return (
-        (WIDER * c - further) / (WIDER - 1) if task.inside else c,
-        (WIDER * bends - wider) / (WIDER - 1),
-        wider,
-    )
+    error = 0.5 * h * bend + 1.5 * values.noise / h
+    if not math.isfinite(sketches.unit_cost):
+        sketches = replace(sketches, unit_cost=error**2 * task.sweep_cost)
+    return replace(state, belief=Belief(g, error**2), walker=None, sketches=sketches, swept=h)
 
 
 def certificate_price(task: Task, state: State) -> int:
-    """Two looks, and slopes along every coordinate twice, or once after a sweep: the most before further directions are looked along."""
-    return 2 * LOOK * task.n + (1 if state.swept else 2) * task.sweep_cost
+    """Looks at two radii, and a sweep where x was not swept; a second sweep is asked for if the budget has it."""
+    return 2 * LOOK * task.n + (0 if state.swept and state.certificate is None else task.sweep_cost)
 
 
 def certify(task: Task, state: State, rng: np.random.Generator) -> Action:
     r"""A bound of the Frank-Wolfe gap at x, from all components, bought in steps until it is low enough.
 
     Two Gaussian u test a gradient g, wherever it comes from: c − gᵀu, c the two-sided slope along u, is eᵀu with e = ∇f(x) − g,
-    and ‖e‖ exceeds thirteen times the greater of the two with probability 0.4 % at most. A kink is seen as S(h)/h = κ + Hh, and
-    makes the sides of a slope differ by κ. So the bound is the gap of g and 13(max|c − gᵀu| + ½ max κ) times the size of the set. The steps:
-    the belief is tested, κ taken for S(h)/h; the same directions at 10h tell κ from H; two more directions, where half of the
-    error would do, make 3.2 of the 13; g is measured by forward slopes along every coordinate, and by backward ones. Where points must stay inside, slopes are those of a point at a distance in proportion
-    to h: c is extrapolated from h and 10h, and g from h and 2h.
+    and ‖e‖ exceeds thirteen times the greater of the two with probability 0.4 % at most. A kink makes the sides of a slope differ by
+    κ = (f(x + hu) + f(x − hu) − 2f(x))/h. So the bound is the gap of g and 13(max|c − gᵀu| + ½ max|κ| + ε/h) times the diameter.
+    The steps: the belief is tested; c and κ are extrapolated to h = 0 from h and 4h, since curvature looks like a kink of first order
+    in h; g is swept; and g is extrapolated. Where x has a certificate already, radii are four times as long.
     """
-    x, values, n, swept = state.x, state.values, task.n, state.swept
-    (u, others), h = rng.standard_normal((2, task.dim, 2)), values.step(task, SWEEP)
-    near = min(h, 0.99 * task.reach / (WIDER * float(np.linalg.norm([u, others], axis=1).max())))
-    c, bends, seen = yield from look(task, x, u, near)
-    kink, longest, both, g = bends, near, False, state.belief.g
-    noise = max(values.noise / math.sqrt(n), ROUNDING * float(np.abs(seen).max()))
-    noise = (
-        noise if np.ptp(seen) > 0 else max(noise, values.range)
-    )  # a plateau: its steps may be as high as all that was seen
-    rounding = 5.0 * noise / near  # what κ shows where there is none
-    afar = task.inside or values.range == 0  # one value is all that was seen
-    while True:
-        vertex = task.lmo(g).dense()
-        size = max(values.size, float(np.linalg.norm(x - vertex)))
-        wide, most, finest = longest > near, float(np.abs(kink).max()), min(near, swept[0] if swept else h)
-        error = float(np.abs(c - u.T @ g).max()) + noise / near + 0.5 * min(most, rounding)
-        concave = max(-float(bends.min()) - 2 * rounding, 0.0) / longest * size**2 / task.dim
-        times = SURE[u.shape[1]] * size
-        sure = Certificate(
-            float(g @ (x - vertex)),
-            times * error,
-            times * 0.5 * max(most - rounding, 0.0),
-            floor(task, noise, finest) * size,
-            concave,
-        )
-        enough, left = goal(task, replace(state, certificate=sure)), task.remaining
-        more = (1 + wide) * LOOK * n
-        helps = u.shape[1] == 2 and max(sure.gap, 0.0) + HALF * sure.error <= enough
-        if sure.bound <= enough and (wide or not afar):
-            break
-        if not wide and LOOK * n <= left and (afar or 2 * sure.kink > enough):
-            c, kink, bends = yield from widened(task, x, u, near, c, kink)
-            longest = WIDER * near
-        elif helps and more <= left and (both or more < task.sweep_cost):
-            along, bend, _ = yield from look(task, x, others, near)
-            two = (yield from widened(task, x, others, near, along, bend)) if wide else (along, bend, bend)
-            u, (c, kink, bends) = np.hstack([u, others]), np.hstack([(c, kink, bends), two])
-        elif both or task.sweep_cost > left or (swept and sure.gap - sure.noise > enough):
-            break
-        elif swept is None:
-            g = yield from coordinate_slopes(task, x, h)
-            swept = h, g
-        else:
-            ratio = 2.0 if task.inside else -1.0
-            other = yield from coordinate_slopes(task, x, ratio * swept[0])
-            g, both = (ratio * swept[1] - other) / (ratio - 1), True
-    state = known(task, state, g, error / math.sqrt(task.dim)) if swept else state
-    return replace(state, swept=swept, certificate=sure, value=float(seen[0, -1]))
+    x, u = state.x, rng.standard_normal((task.dim, 2))
+    if state.certificate is not None:
+        coarser = min(state.values.coarser + 1, COARSEST)
+        state = replace(state, values=replace(state.values, coarser=coarser), swept=0.0)
+    values, length = state.means(task), float(np.linalg.norm(u, axis=0).max())
+    h = min(values.step(task, ORDER), task.reach / WIDER / length) / (2 if task.inside else 1)
+    times = SURE * diameter(task, state) * (2 if task.inside else 1)  # as points move inside, half of e may be that of c
+
+    def look(h: float) -> Generator[Query, Answer, tuple[Array, Array]]:
+        query = Query(x, task.all, Explicit(u), h, Stencil.QUADRATIC, Purpose.CERTIFICATE)
+        answer = yield query
+        return np.stack([slopes(query, answer)[0], h * curvatures(query, answer)[0]]), answer.values
+
+    def bounded(state: State) -> State:
+        g, (c, kink) = state.belief.g, seen
+        error, gap = float(np.abs(c - u.T @ g).max()) + noise / h, float(g @ x) - task.lmo(g).dot(g)
+        sure = Certificate(gap, times * error, times * 0.5 * float(np.abs(kink).max()))
+        return replace(state, certificate=sure)
+
+    def short(error: float, price: int) -> bool:
+        return not state.certified(enough) and 2 * error > enough and price <= task.remaining
+
+    seen, heights = yield from look(h)
+    plateau = not np.ptp(heights) > 0  # its steps may be as high as all that was seen
+    noise = max(values.noise, values.range) if plateau else values.noise
+    state = bounded(replace(state, value=float(heights[0, -1])))
+    enough = goal(task, state)
+    if short(state.sure.kink, LOOK * task.n):
+        seen = extrapolated(seen, (yield from look(WIDER * h))[0])
+        state = bounded(state)
+    if short(state.sure.noise, task.sweep_cost) and not state.swept:
+        state = bounded((yield from sweep(task, state)))
+    if short(state.sure.noise, task.sweep_cost) and state.swept and state.sure.gap - state.sure.noise <= enough:
+        further = yield from forward_slopes(task, x, WIDER * state.swept)
+        state = bounded(replace(state, belief=replace(state.belief, g=extrapolated(state.belief.g, further))))
+    return state
 
 
-def floor(task: Task, noise: float, h: float) -> float:
-    """What the noise of the values leaves in a bound from slopes of radius h, relative to the set; extrapolation has three times as much."""
-    return (3 if task.inside else 1) * SURE[2] * noise * math.sqrt(task.dim) / h
+def extrapolated(near: Array, further: Array) -> Array:
+    """What is of first order in h, to h = 0, from h and 4h."""
+    return np.asarray((WIDER * near - further) / (WIDER - 1))
+
+
+def diameter(task: Task, state: State) -> float:
+    """Of the set or, where it is known by its oracle alone, the length that the probe saw."""
+    try:
+        return task.diameter
+    except ValueError:
+        return state.values.size
 
 
 def goal(task: Task, state: State) -> float:
-    """The bound to reach."""
-    return tolerance(task, state) if task.gap_tol is None else task.gap_tol
-
-
-def tolerance(task: Task, state: State) -> float:
-    """The gap that values can still show: twice the slope whose whole decrease noise hides, or three times what noise leaves in a bound."""
-    values, sure = state.values, state.certificate
-    least = floor(task, values.noise / math.sqrt(task.n), values.step(task, SWEEP)) * values.size
-    shown = max(2 * math.sqrt(2 * state.model.widest * values.unseen), 3 * (sure.floor if sure else least))
-    return min(shown, COARSE * values.range) if values.range > 0 else shown  # else all was one value
+    """The bound to reach: ``gap_tol``, or what slopes at this noise can show."""
+    values = replace(state.means(task), coarser=0)
+    shown = SHOWN * math.sqrt(task.dim) * values.noise / values.radius(task, ORDER)
+    shown = min(shown, COARSE * values.range) if values.range > 0 else shown  # else all was one value
+    return shown if task.gap_tol is None else task.gap_tol
 
 
 def spent(task: Task) -> bool:
@@ -163,16 +127,14 @@ def spent(task: Task) -> bool:
 
 
 def converged(task: Task, state: State) -> Ending | None:
-    """A certificate at this x below the tolerance that rounding leaves; ``gap_tol`` is the session's to compare."""
-    sure, tol = state.certificate, tolerance(task, state)
-    if sure is None or task.gap_tol is not None or sure.bound > tol:
-        return None
-    if sure.concave > state.values.unseen and not state.model.disappointed:  # a saddle
+    """A certificate at this x below what values can show; ``gap_tol`` is the session's to compare."""
+    tol = goal(task, state)
+    if state.certificate is None or task.gap_tol is not None or not state.certified(tol):
         return None
     return Ending(
         True,
-        f"The Frank-Wolfe gap at x is at most {sure.bound:.2g} (99 % confidence, from all components); "
-        f"values with noise {state.values.noise:.1g} show none below {tol:.2g}.",
+        f"The Frank-Wolfe gap at x is at most {state.certificate.bound:.2g} (99 % confidence, from all components); "
+        f"slopes of values with noise {state.values.noise:.1g} show none below {tol:.2g}.",
     )
 
 
@@ -187,12 +149,8 @@ def stalled(task: Task, state: State) -> Ending | None:
     elif sure is None:
         limit = f"unseen components: to certify x takes {certificate_price(task, state):,} queries"
     elif sure.kink > sure.noise:
-        limit = (
-            f"a kink at x: slopes of the two sides differ, which leaves the gap uncertain by {sure.kink:.2g}"
-        )
+        limit = f"a kink at x: slopes of the two sides differ, which leaves the gap uncertain by {sure.kink:.2g}"
     else:
-        limit = (
-            f"the noise of the values, about {values.noise:.1g}, leaves the gap uncertain by {sure.noise:.2g}"
-        )
+        limit = f"the noise of the values, about {values.noise:.1g}, leaves the gap uncertain by {sure.noise:.2g}"
     idle = task.paid - state.progress
     return Ending(False, f"No decrease was seen for {idle:,} queries. What limits: {limit}.")

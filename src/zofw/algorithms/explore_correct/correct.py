@@ -136,8 +136,8 @@ def correct(
     live, error = np.flatnonzero(sq > 0), got.v / m * rest
     p = simplex_step(c, H, w)
     lin, decrease = float(c @ p), -float(c @ p + 0.5 * p @ H @ p)
-    free, bends, own = int(np.count_nonzero(w + p > 0)) - 1, between(H), np.diag(H)[live]
-    bend = max(float(np.median(bends)), 0.0)
+    free, own = int(np.count_nonzero(w + p > 0)) - 1, np.diag(H)[live]
+    bend = max(float(np.median(between(H))), 0.0)
     if free and (own > 0).all():
         noise = 0.5 * free * float(np.mean(error[live] / own))
         shrink = max(0.0, 1.0 - noise / decrease) if decrease > 0 else 0.0
@@ -166,12 +166,12 @@ def correct(
         decrease=decrease,
         noise=noise,
         bend=bend,
-        widest=max(old.widest, *bends),
         unit=unit,
-        spread=float(max(got.v[live] / sq[live], default=0.0)),
+        tried=True,
         disappointed=old.disappointed + 1 if rest == 0 and brought < hope / 16 else 0,
+        spread=float(max(got.v[live] / sq[live], default=0.0)),
     )
-    still, sure, drift = not p.any(), state.certificate, DRIFT * abs(float(p @ H @ p)) * unit
+    still, drift = not p.any(), DRIFT * abs(float(p @ H @ p)) * unit
     bent = H @ p  # turns the slopes into those at the new x, as far as the model is right
     mixture = (w * a.dense() for a, w in zip(model.atoms, model.weights, strict=True))
     return replace(
@@ -183,8 +183,9 @@ def correct(
         walker=None,
         sketches=replace(state.sketches, since=0),
         model=model,
-        swept=state.swept if still else None,
-        certificate=replace(sure, concave=0.0) if sure and still else None,
+        values=state.values if still else replace(state.values, coarser=0),
+        swept=state.swept if still else 0.0,
+        certificate=state.certificate if still else None,
         value=value,
         brought=brought,
     )

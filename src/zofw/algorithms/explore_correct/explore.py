@@ -136,7 +136,7 @@ def explore(
     return replace(
         state,
         values=replace(state.values, range=max(state.values.range, shown)),
-        belief=belief,
+        belief=state.belief if state.swept else belief,  # nothing is learnt beyond a sweep
         walker=walker if moves else None,
         sketches=replace(seen, spread=spread, miss=miss, unit_cost=noise * spent, batch=size, since=since),
     )

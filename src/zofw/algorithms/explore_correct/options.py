@@ -50,7 +50,7 @@ class Choice:
     worth: float = 0.0
     candidates: tuple[Candidate, ...] = ()
     batch: int = 0
-    coarser: bool = False
+    due: bool = False
 
 
 def propose(task: Task, state: State, rng: np.random.Generator, queries: float) -> Proposal:
@@ -63,7 +63,7 @@ def propose(task: Task, state: State, rng: np.random.Generator, queries: float) 
     was measured is not drawn from: Frank-Wolfe steps towards argmin ⟨g, z⟩ + ½L‖z − x‖² name further atoms.
     """
     mean, deviation = state.belief.g, math.sqrt(state.belief.variance)
-    o, bend, exact, sure = state.origin, state.model.bend, state.exact, state.certificate
+    o, bend, exact = state.origin, state.model.bend, state.swept > 0
     active, D = {atom.key() for atom in state.model.atoms}, offsets(state.model.atoms, o)
     calls = int(min(DRAWS, max(2, queries / QUERIES_PER_DRAW)))
     draws = [mean] if exact else [mean + deviation * rng.standard_normal(task.dim) for _ in range(calls)]
@@ -88,12 +88,9 @@ def propose(task: Task, state: State, rng: np.random.Generator, queries: float) 
     found.pop(first.key(), None)
     often = [Candidate(a, most * times / len(draws)) for a, times, most in found.values() if times >= 2]
     often.sort(key=lambda c: -c.promise)
-    if first.key() not in active and ahead > 0:
+    if first.key() not in active and (ahead > 0 or not state.model.tried):
         honest = max(ahead - math.sqrt(2) * max(float(np.mean(optimism)), 0.0), 0.0)
         often.insert(0, Candidate(first, gain(honest, bend)))
-    if sure is not None and sure.concave > 0:  # a saddle: any way may lead down
-        ways = [task.lmo(u) for g in [rng.standard_normal(task.dim)] for u in (g, -g)]
-        often += [Candidate(a, sure.concave) for a in ways if a.key() not in active | {first.key()}]
     often = often[: max(2, len(state.model.atoms))]
     further: list[Candidate] = []
     if exact and state.model.unit > 0:
@@ -113,49 +110,46 @@ def propose(task: Task, state: State, rng: np.random.Generator, queries: float) 
 
 def choose(task: Task, state: State, first: float) -> Choice:
     """The first option that is due, or else the one worth most per query."""
-    left, whole, values, proposal = task.remaining, task.sweep_cost, state.values, state.proposal
     if spent(task):
         raise OutOfBudget
+    options = offered(task, state, first)
+    due = next((option for option in options if option.due), None)
+    return due or max(reversed(options), key=lambda option: option.worth / option.price)
+
+
+def offered(task: Task, state: State, first: float) -> list[Choice]:
+    """The options that the budget pays, in the order of the table; before anything is known, a sweep of few components or exploring."""
+    left, whole, values, proposal = task.remaining, task.sweep_cost, state.values, state.proposal
     if proposal is None:
         cheap = whole <= min(8 * (task.dim + 1), left / 2) and not values.random
-        return Choice("sweep", whole) if cheap else Choice("explore", min(first, left))
-    unit_cost, since, check = state.sketches.unit_cost, state.sketches.since, LINE * state.sketches.line
-    exploring = min(max(unit_cost / max(state.belief.variance, TINY) / 2, LEAST_EXPLORATION), left)
-    correcting, knowing, sure = (
-        correction(task, state, proposal),
-        0.0 if state.exact else proposal.knowing,
-        certificate_price(task, state),
-    )
-    enough = goal(task, state)
-    side = -2 if state.swept else 2  # one-sided slopes cannot tell such a gap from none
-    believed = proposal.gap + side * proposal.gap_error <= enough and not values.random
-    hope, bend = max(knowing, correcting.worth), state.model.bend
-    quiet = hope <= values.unseen and not values.random
-    little = (
-        bend > 0 and hope <= gain(enough, bend) and not values.random
-    )  # no more than such a gap would bring
-    fresh = state.certificate is None and sure <= left
-    if (quiet or little or believed) and fresh:
-        return Choice("certify", sure, math.inf)
-    sweeping = not values.random and whole <= left and not state.exact
-    learning = min(exploring, whole) if sweeping else exploring
-    explored = correcting.candidates and 2 * correcting.price <= since
-    last = left < learning + price(task, state, len(correcting.candidates), state.model.batch)
+        return [Choice("sweep", whole) if cheap else Choice("explore", min(first, left))]
+    known, held = state.sketches.unit_cost / 2, state.walker or state.belief
+    exploring = min(max(known / max(state.belief.variance, TINY), LEAST_EXPLORATION), left)
+    knowing, correcting = 0.0 if state.swept else proposal.knowing, correction(task, state, proposal)
+    hope, enough, options = max(knowing, correcting.worth), goal(task, state), []
+    untried = not state.model.tried and bool(correcting.candidates)
+    if not values.random and (sure := certificate_price(task, state)) <= left:
+        quiet = hope <= values.unseen
+        hidden = 2 * proposal.gap_error if state.swept else 0.0  # one-sided slopes cannot tell such a gap from none
+        near = hope <= gain(enough, state.model.bend) or proposal.gap - hidden <= enough
+        due = quiet or (near and state.certificate is None)
+        options += [Choice("certify", sure, due=due and not untried)]
     walking = proposal.scattered and task.dim >= MANY and (max(task.paid, DEAR) < whole or whole > left)
-    if correcting.batch and not quiet and not walking and (explored or last):
-        return correcting
-    options = [Choice("explore", exploring, knowing / 3)]
-    options += [Choice("sweep", whole, knowing)] * sweeping + [correcting] * (correcting.batch > 0)
-    best = max(options, key=lambda o: o.worth / o.price)
-    if quiet or (best.name == "explore" and not values.random and exploring >= sure):
-        if state.certificate is not None:  # look from further away
-            return replace(options[0], coarser=True) if whole > left else Choice("sweep", whole, coarser=True)
-        return Choice("certify", sure) if fresh else options[0]
-    if best.name == "explore" and walking and left >= check + LEAST_EXPLORATION:
-        held = unit_cost / max((state.walker or state.belief).variance, TINY)
-        most = min(max(task.paid / 2, 2 * check), left - check)
-        return replace(best, name="walk", price=min(max(held / 2, LEAST_EXPLORATION, 2 * check), most))
-    return best
+    sweeping = not values.random and whole <= left and not state.swept
+    if correcting.batch and (correcting.worth > 0 or untried):
+        last = price(task, state, len(correcting.candidates), state.model.batch) > left - min(
+            exploring, whole if sweeping else math.inf
+        )
+        explored = bool(correcting.candidates) and 2 * correcting.price <= state.sketches.since
+        options += [replace(correcting, due=not walking and (explored or last or untried and hope <= values.unseen))]
+    if sweeping:
+        options += [Choice("sweep", whole, knowing)]
+    line = LINE * state.sketches.line
+    if walking and left >= line + LEAST_EXPLORATION:
+        asked = max(known / max(held.variance, TINY), LEAST_EXPLORATION, 2 * line)
+        most = min(max(task.paid / 2, 2 * line), left - line)
+        return [*options, Choice("walk", min(asked, most), knowing / 3)]
+    return [*options, Choice("explore", exploring, knowing / 3)]
 
 
 def price(task: Task, state: State, candidates: int, m: float) -> int:
@@ -173,7 +167,8 @@ def correction(task: Task, state: State, proposal: Proposal) -> Choice:
     wanted = model.batch if model.decrease >= PROGRESS * model.noise else min(limit, 2 * model.batch)
     now, then = (state.left_out(task, size) / size for size in (model.batch, wanted))
     saved = max(model.noise - (model.noise * then / now if now > 0 else 0.0), 0.0)
-    promise = saved + 0.25 * max(model.decrease - model.noise, 0.0) + proposal.promise
+    shown = gain(max(state.certificate.gap - state.certificate.error, 0.0), model.bend) if state.certificate else 0.0
+    promise = saved + 0.25 * max(model.decrease - model.noise, 0.0) + max(proposal.promise, shown)
     candidates = proposal.candidates
     batch, cost = affordable(task, state, len(candidates), wanted)
     for candidate in proposal.further:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -103,10 +103,10 @@ class Model:
     decrease: float = 0.0  # of the last correction
     noise: float = 0.0  # what its optimum is expected to lose to sampling
     bend: float = 0.0  # typical curvature between two atoms
-    widest: float = 0.0  # greatest such curvature so far
     unit: float = 0.0  # mean curvature along a unit vector towards an atom
     spread: float = 0.0  # greatest variance over components of a slope along a unit vector towards an atom
-    disappointed: int = 0  # corrections in a row that brought less than a quarter of what they had promised
+    disappointed: int = 0  # corrections in a row that brought less than a sixteenth of what they had promised
+    tried: bool = False  # a correction was made: curvatures have been seen
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,6 @@ class Certificate:
     gap: float
     noise: float  # the error of the gradient that it is taken from
     kink: float
-    floor: float  # what the noise of the values alone leaves of the error
-    concave: float = 0.0  # decrease that negative curvature along a random direction promises
 
     @property
     def error(self) -> float:
@@ -164,7 +162,7 @@ class State:
     model: Model
     values: Values = Values()
     walker: Belief | None = None  # the shrunk belief that walks follow, until another action looks at g
-    swept: tuple[float, Array] | None = None  # radius and forward slopes of all components, at this x
+    swept: float = 0.0  # radius at which g was measured along every coordinate of this very x; 0 where it was not
     certificate: Certificate | None = None  # of this x
     proposal: Proposal | None = None
     value: float = 0.0  # of f, at the last point where a batch was asked
@@ -173,9 +171,18 @@ class State:
     tallies: dict[str, Array] = field(default_factory=dict)  # times, queries, promised, brought
 
     @property
-    def exact(self) -> bool:
-        """Whether g was measured along every coordinate at this very x."""
-        return self.swept is not None
+    def sure(self) -> Certificate:
+        """The certificate, where there is one."""
+        return self.certificate or Certificate(math.inf, math.inf, math.inf)
+
+    def certified(self, goal: float) -> bool:
+        """Whether the gap at x is known to be at most the goal."""
+        return self.sure.bound <= goal
+
+    def means(self, task: Task) -> Values:
+        """What means over all components can show: their noise is ε/√n, and the rounding of the mean."""
+        noise = max(self.values.noise / math.sqrt(task.n), ROUNDING * abs(self.value))
+        return replace(self.values, noise=noise)
 
     def left_out(self, task: Task, size: float) -> float:
         """1 − m/n: the share of its sampling error that a batch without replacement keeps."""

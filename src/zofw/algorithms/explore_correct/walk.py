@@ -62,7 +62,7 @@ def walk(task: Task, state: State, rng: np.random.Generator, cost: float) -> Act
         walker=walker.agree(*measured),
         model=with_atom(state.model, target, goal),
         sketches=replace(state.sketches, since=0, L=L, line=size),
-        swept=None,
+        swept=0.0,
         certificate=None,
         value=float(base_values(query, answer)[0]),
         brought=max((here - goal) * (c + 0.5 * (goal - here) * bend), 0.0),
