@@ -38,7 +38,7 @@ from zofw.algorithms import settings
 from zofw.algorithms.explore_correct.certify import certify, converged, stalled, sweep
 from zofw.algorithms.explore_correct.correct import correct
 from zofw.algorithms.explore_correct.explore import explore, probe
-from zofw.algorithms.explore_correct.options import OPTIONS, Choice, choose, propose
+from zofw.algorithms.explore_correct.options import OPTIONS, choose, propose
 from zofw.algorithms.explore_correct.state import Action, Belief, Model, Sketches, State
 from zofw.algorithms.explore_correct.walk import walk
 from zofw.algorithms.facts import Facts
@@ -102,11 +102,18 @@ class ExploreCorrect:
         if math.isinf(state.values.noise):
             state = yield from probe(task, state, rng)
             return replace(state, t=state.t + 1), Info(bound=math.inf)
-        choice = choose(task, state, self.first_exploration)
-        state = yield from act(task, replace(state, brought=0.0), rng, choice)
-        values, spent = state.values, task.paid - before
+        choice, state = choose(task, state, self.first_exploration), replace(state, brought=0.0)
+        actions: dict[str, Action] = {
+            "certify": certify(task, state, rng),
+            "correct": correct(task, state, rng, choice.candidates, choice.batch, choice.worth),
+            "sweep": sweep(task, state),
+            "walk": walk(task, state, rng, choice.price),
+            "explore": explore(task, state, rng, choice.price),
+        }
+        state = yield from actions[choice.name]
+        values, spent, sure = state.values, task.paid - before, state.certificate
         proposal = propose(task, state, rng, spent) if math.isfinite(state.belief.variance) else None
-        told = [1, spent, choice.worth if math.isfinite(choice.worth) else 0.0, state.brought]
+        told = [1, spent, choice.worth, state.brought]
         seen = state.brought > (0.0 if values.random else values.unseen)
         state = replace(
             state,
@@ -117,28 +124,11 @@ class ExploreCorrect:
             tallies=state.tallies | {choice.name: state.tallies.get(choice.name, np.zeros(4)) + told},
         )
         numbers = {"atoms": len(state.model.atoms), "batch": state.model.batch} | columns(state)
-        if proposal is None:
-            return state, Info(bound=math.inf, numbers=numbers)
-        gap, error, bound = proposal.gap, proposal.gap_error, math.inf
-        if (sure := state.certificate) is not None:
-            gap, error, bound = sure.gap, sure.error, sure.bound
         ending = converged(task, state) or stalled(task, state)
-        return state, Info(gap=gap, gap_error=error, bound=bound, ending=ending, numbers=numbers)
-
-
-def act(task: Task, state: State, rng: np.random.Generator, choice: Choice) -> Action:
-    """The action of an option."""
-    match choice.name:
-        case "certify":
-            return certify(task, state, rng)
-        case "correct":
-            state = replace(state, model=replace(state.model, batch=choice.batch))
-            return correct(task, state, rng, choice.candidates, choice.worth)
-        case "sweep":
-            return sweep(task, state)
-        case "walk":
-            return walk(task, state, rng, choice.price)
-    return explore(task, state, rng, choice.price)
+        if sure is not None:
+            return state, Info(sure.gap, sure.error, sure.bound, ending=ending, numbers=numbers)
+        gap, error = (None, None) if proposal is None else (proposal.gap, proposal.gap_error)
+        return state, Info(gap, error, math.inf, ending=ending, numbers=numbers)
 
 
 def columns(state: State) -> dict[str, float]:

@@ -71,7 +71,7 @@ class Measured:
 
 
 def measure(
-    task: Task, state: State, rng: np.random.Generator, atoms: tuple[Atom, ...]
+    task: Task, state: State, rng: np.random.Generator, atoms: tuple[Atom, ...], size: int
 ) -> Generator[Query, Answer, Measured]:
     """Slopes along v_j = a_j − o on the batch, and second differences where curvatures are wanting.
 
@@ -80,7 +80,7 @@ def measure(
     x = o + Σ w_j v_j. Curvatures from a part of the batch are averaged with the stored ones, by the components behind them.
     """
     k, old, o = len(atoms), len(state.model.atoms), state.origin
-    D, batch = offsets(atoms, o), state.sample(task, rng, state.model.batch)
+    D, batch = offsets(atoms, o), state.sample(task, rng, size)
     plan = Plan(task, state, k, m := len(batch))
     h, live, pairs, single = plan.h, plan.live, plan.pairs, plan.single
     pull = 2 * max(h, plan.h2) if plan.pulled else 0.0
@@ -120,17 +120,17 @@ def measure(
 
 
 def correct(
-    task: Task, state: State, rng: np.random.Generator, candidates: tuple[Candidate, ...], hope: float
+    task: Task, state: State, rng: np.random.Generator, candidates: tuple[Candidate, ...], size: int, hope: float
 ) -> Action:
     """Move the weights of the active atoms and the candidates to the minimiser of their quadratic model.
 
-    With k atoms in the optimum it loses ½(k − 1)·mean(v_j/H_jj)/m to sampling; the step is shrunk by 1 − noise/decrease
-    (James and Stein, towards x), and a value on the same batch guards it (Armijo, quadratic interpolation). A step to one
-    atom goes there whole, if its slope is negative by two standard errors.
+    With k atoms in the optimum it loses ½(k − 1)·mean(v_j/H_jj)/m to sampling; a step that promises no more is not taken, and
+    a value on the same batch guards it (Armijo, quadratic interpolation). A step to one atom is taken if its slope is negative
+    by two standard errors.
     """
     old, small = state.model, SMALL * state.values.range
     atoms, w = (*old.atoms, *(c.atom for c in candidates)), np.pad(old.weights, (0, len(candidates)))
-    got = yield from measure(task, state, rng, atoms)
+    got = yield from measure(task, state, rng, atoms, size)
     D, c, H, m = got.D, got.c, got.H, len(got.batch)
     rest, sq = state.left_out(task, m), np.asarray((D * D).sum(axis=0)).reshape(-1)
     live, error = np.flatnonzero(sq > 0), got.v / m * rest
@@ -140,15 +140,15 @@ def correct(
     bend = max(float(np.median(between(H))), 0.0)
     if free and (own > 0).all():
         noise = 0.5 * free * float(np.mean(error[live] / own))
-        shrink = max(0.0, 1.0 - noise / decrease) if decrease > 0 else 0.0
-    elif not p.any():  # the best atom already, on this batch: what a slope of one standard error would bring
-        noise, shrink = gain(math.sqrt(float(error.sum()) / max(len(live), 1)), bend), 0.0
-    else:  # no optimum inside: the standard error of the slope
+        taken = decrease > noise
+    elif p.any():  # no optimum inside: the standard error of the slope
         noise, lin = math.sqrt(float(p * p @ error)), min(lin, -decrease)
-        shrink = 1.0 if max(-lin, decrease) > 2 * noise else 0.0
-    p, lin, decrease = shrink * p, shrink * lin, shrink * (2 - shrink) * decrease
+        taken = -lin > 2 * noise
+    else:  # the best atom already, on this batch: what a slope of one standard error would bring
+        noise, taken = gain(math.sqrt(float(error.sum()) / max(len(live), 1)), bend), False
+    p, lin, decrease = (p, lin, decrease) if taken else (0 * p, 0.0, 0.0)
     theta, value = yield from guard(task, state.x, np.asarray(D @ p), got, lin, small)
-    refused = shrink > 0 and theta < 1
+    refused = taken and theta < 1
     p, seen, promised = theta * p, max(got.value - value, 0.0), decrease
     if refused:  # the model was wrong, not the sample
         decrease = max(seen, 1.05 * PROGRESS * noise)
@@ -181,7 +181,6 @@ def correct(
             D[:, live], (c + bent)[live], (error + (surprise * bent) ** 2)[live], drift
         ),
         walker=None,
-        sketches=replace(state.sketches, since=0),
         model=model,
         values=state.values if still else replace(state.values, coarser=0),
         swept=state.swept if still else 0.0,

@@ -129,14 +129,13 @@ def explore(
         raise OutOfBudget
     done, residual = len(squares), float(np.mean(squares))
     spread = max(spread, 1e-12 * residual)
-    miss = max(residual - spread * done / cells, 0.0)
+    miss = max(residual - spread * done / cells, 0.0) + residual / math.sqrt(done * b)
     shown = math.sqrt(residual / d) * state.values.size
     noise = residual / (b * done) + max(spread / d, 0.0 if moves else state.model.spread) / cells
-    miss, since = miss + residual / math.sqrt(done * b), seen.since + spent
     return replace(
         state,
         values=replace(state.values, range=max(state.values.range, shown)),
         belief=state.belief if state.swept else belief,  # nothing is learnt beyond a sweep
         walker=walker if moves else None,
-        sketches=replace(seen, spread=spread, miss=miss, unit_cost=noise * spent, batch=size, since=since),
+        sketches=replace(seen, spread=spread, miss=miss, unit_cost=noise * spent, batch=size),
     )

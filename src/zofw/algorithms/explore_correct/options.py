@@ -137,11 +137,7 @@ def offered(task: Task, state: State, first: float) -> list[Choice]:
     walking = proposal.scattered and task.dim >= MANY and (max(task.paid, DEAR) < whole or whole > left)
     sweeping = not values.random and whole <= left and not state.swept
     if correcting.batch and (correcting.worth > 0 or untried):
-        last = price(task, state, len(correcting.candidates), state.model.batch) > left - min(
-            exploring, whole if sweeping else math.inf
-        )
-        explored = bool(correcting.candidates) and 2 * correcting.price <= state.sketches.since
-        options += [replace(correcting, due=not walking and (explored or last or untried and hope <= values.unseen))]
+        options += [replace(correcting, due=untried and hope <= values.unseen)]
     if sweeping:
         options += [Choice("sweep", whole, knowing)]
     line = LINE * state.sketches.line
@@ -180,14 +176,11 @@ def correction(task: Task, state: State, proposal: Proposal) -> Choice:
 
 
 def affordable(task: Task, state: State, candidates: int, wanted: float) -> tuple[int, float]:
-    """The batch that is wanted, stretched where the rest of the budget pays no second one, and its price; 0 where it pays none.
+    """The batch that is wanted, or the largest that the budget pays, and its price; 0 where it pays none.
 
     None is smaller than the last, which would undo its gain.
     """
     least, left = state.model.batch if state.model.spread > 0 else 1, task.remaining
-    cost = price(task, state, candidates, wanted)
-    if 2 * cost > left:
-        wanted = max(1, int(wanted * left / cost))
     if not state.values.random and wanted >= task.n / 2:  # State.sample takes all from there on
         whole = price(task, state, candidates, task.n) <= left
         wanted = task.n if whole else min(wanted, math.ceil(task.n / 2) - 1)

@@ -87,7 +87,6 @@ class Sketches:
     spread: float | None = None  # E‖∇f_i − ∇f‖²
     miss: float = 0.0  # ‖∇f − control variate‖²
     unit_cost: float = math.inf  # variance per coordinate of a sketch, times its queries
-    since: int = 0  # queries of explorations since the last step on trial
     L: float = 0.0  # curvature along a unit vector of the last line
 
 

@@ -61,7 +61,7 @@ def walk(task: Task, state: State, rng: np.random.Generator, cost: float) -> Act
         belief=state.belief.agree(*measured),
         walker=walker.agree(*measured),
         model=with_atom(state.model, target, goal),
-        sketches=replace(state.sketches, since=0, L=L, line=size),
+        sketches=replace(state.sketches, L=L, line=size),
         swept=0.0,
         certificate=None,
         value=float(base_values(query, answer)[0]),
