@@ -48,7 +48,6 @@ from zofw.atoms import Dense
 from zofw.core import Array, Info, Step, Task
 
 
-
 @methods.register("explore-correct")
 @dataclass(frozen=True)
 class ExploreCorrect:
@@ -105,7 +104,7 @@ class ExploreCorrect:
         choice, state = choose(task, state, self.first_exploration), replace(state, brought=0.0)
         actions: dict[str, Action] = {
             "certify": certify(task, state, rng),
-            "correct": correct(task, state, rng, choice.candidates, choice.batch, choice.worth),
+            "correct": correct(task, state, rng, choice),
             "sweep": sweep(task, state),
             "walk": walk(task, state, rng, choice.price),
             "explore": explore(task, state, rng, choice.price),

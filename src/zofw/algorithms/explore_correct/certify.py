@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.state import ROUNDING, Action, Belief, Certificate, State
+from zofw.algorithms.explore_correct.state import Action, Belief, Certificate, State
 from zofw.core import Answer, Array, Ending, Purpose, Query, Stencil, Task
 from zofw.differences import OwnDifferences, curvatures, slopes
 from zofw.directions import Explicit, UnitSteps
@@ -68,7 +68,7 @@ def certify(task: Task, state: State, rng: np.random.Generator) -> Action:
         state = replace(state, values=replace(state.values, coarser=coarser), swept=0.0)
     values, length = state.means(task), float(np.linalg.norm(u, axis=0).max())
     h = min(values.step(task, ORDER), task.reach / WIDER / length) / (2 if task.inside else 1)
-    times = SURE * diameter(task, state) * (2 if task.inside else 1)  # as points move inside, half of e may be that of c
+    times = SURE * diameter(task, state) * (2 if task.inside else 1)  # e and c move inside together, by half
 
     def look(h: float) -> Generator[Query, Answer, tuple[Array, Array]]:
         query = Query(x, task.all, Explicit(u), h, Stencil.QUADRATIC, Purpose.CERTIFICATE)
@@ -94,7 +94,8 @@ def certify(task: Task, state: State, rng: np.random.Generator) -> Action:
         state = bounded(state)
     if short(state.sure.noise, task.sweep_cost) and not state.swept:
         state = bounded((yield from sweep(task, state)))
-    if short(state.sure.noise, task.sweep_cost) and state.swept and state.sure.gap - state.sure.noise <= enough:
+    hidden = state.swept and state.sure.gap - state.sure.noise <= enough
+    if hidden and short(state.sure.noise, task.sweep_cost):
         further = yield from forward_slopes(task, x, WIDER * state.swept)
         state = bounded(replace(state, belief=replace(state.belief, g=extrapolated(state.belief.g, further))))
     return state
@@ -149,8 +150,8 @@ def stalled(task: Task, state: State) -> Ending | None:
     elif sure is None:
         limit = f"unseen components: to certify x takes {certificate_price(task, state):,} queries"
     elif sure.kink > sure.noise:
-        limit = f"a kink at x: slopes of the two sides differ, which leaves the gap uncertain by {sure.kink:.2g}"
+        limit = f"a kink at x: slopes of two sides differ, which leaves the gap uncertain by {sure.kink:.2g}"
     else:
-        limit = f"the noise of the values, about {values.noise:.1g}, leaves the gap uncertain by {sure.noise:.2g}"
+        limit = f"noise of the values, about {values.noise:.1g}, leaves the gap uncertain by {sure.noise:.2g}"
     idle = task.paid - state.progress
     return Ending(False, f"No decrease was seen for {idle:,} queries. What limits: {limit}.")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from zofw.algorithms.explore_correct.quadratic import simplex_step
-from zofw.algorithms.explore_correct.state import Action, Candidate, Model, State
+from zofw.algorithms.explore_correct.state import Action, Choice, Model, State
 from zofw.atoms import Atom, Dense, Sparse
 from zofw.core import Answer, Array, Batch, Matrix, Purpose, Query, Stencil, Task
 from zofw.differences import base_values, curvatures, slopes
@@ -119,9 +119,7 @@ def measure(
     return Measured(D, batch, value, c, H, v, W)
 
 
-def correct(
-    task: Task, state: State, rng: np.random.Generator, candidates: tuple[Candidate, ...], size: int, hope: float
-) -> Action:
+def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) -> Action:
     """Move the weights of the active atoms and the candidates to the minimiser of their quadratic model.
 
     With k atoms in the optimum it loses ½(k − 1)·mean(v_j/H_jj)/m to sampling; a step that promises no more is not taken, and
@@ -129,8 +127,11 @@ def correct(
     by two standard errors.
     """
     old, small = state.model, SMALL * state.values.range
-    atoms, w = (*old.atoms, *(c.atom for c in candidates)), np.pad(old.weights, (0, len(candidates)))
-    got = yield from measure(task, state, rng, atoms, size)
+    atoms, w = (
+        (*old.atoms, *(c.atom for c in choice.candidates)),
+        np.pad(old.weights, (0, len(choice.candidates))),
+    )
+    got = yield from measure(task, state, rng, atoms, choice.batch)
     D, c, H, m = got.D, got.c, got.H, len(got.batch)
     rest, sq = state.left_out(task, m), np.asarray((D * D).sum(axis=0)).reshape(-1)
     live, error = np.flatnonzero(sq > 0), got.v / m * rest
@@ -153,9 +154,7 @@ def correct(
     if refused:  # the model was wrong, not the sample
         decrease = max(seen, 1.05 * PROGRESS * noise)
     brought = seen if decrease > noise else 0.0
-    surprise = float(
-        np.abs(p).sum()
-    )  # curvatures change as the weights do, unless values show that they did not
+    surprise = float(np.abs(p).sum())  # curvatures change as weights do, unless values show that they did not
     if promised > 0:
         surprise = min(surprise, abs((got.value - value) / promised - 1))
     W = np.zeros_like(H) if refused else got.W / (1.0 + got.W * surprise**2)
@@ -168,7 +167,7 @@ def correct(
         bend=bend,
         unit=unit,
         tried=True,
-        disappointed=old.disappointed + 1 if rest == 0 and brought < hope / 16 else 0,
+        disappointed=old.disappointed + 1 if rest == 0 and brought < choice.worth / 16 else 0,
         spread=float(max(got.v[live] / sq[live], default=0.0)),
     )
     still, drift = not p.any(), DRIFT * abs(float(p @ H @ p)) * unit

@@ -19,7 +19,6 @@ FAR = 0.9  # of the way to a vertex
 COMPONENTS = 4  # of the probe
 LEAST = 8  # answers of a random oracle from one point, to see how they differ
 RANDOM = 1e-6  # of the range: two values at one point that differ by more are random, not merely rounded
-PIECES = 64  # sketches of one exploration, about
 CHUNKS = 8  # moves of one walk
 LINE = 3  # queries per component of the line that ends a walk
 
@@ -52,7 +51,7 @@ def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
     apart = np.diff(np.unique(rises[:4]))
     step = (
         float(apart.min()) if len(apart) else spread
-    )  # one value on the whole line: steps may be as high as all that was seen
+    )  # one value: steps may be as high as all that was seen
     quantum = step if spacing > SPACINGS[0] else 0.0  # nearer by, values were equal
     noise = max(third, again, rounding, quantum) * math.sqrt(len(batch))
     values = Values(noise, spread, size, random=again > max(RANDOM * spread, rounding))
@@ -64,7 +63,7 @@ def sizes(task: Task, state: State, cost: float) -> tuple[int, int]:
     """|S| and b of a sketch.
 
     b minimises (v + σ²/b)(b + 1), with v the variance over components of one slope and σ² that of the gradient; |S| keeps the
-    sampling error at a quarter of the error that the directions make. Where sketches would be very many they are larger.
+    sampling error at a quarter of the error that the directions make.
     """
     d, seen, atoms = task.dim, state.sketches, state.model.spread
     b, size = math.sqrt(d), float(seen.batch)
@@ -72,11 +71,7 @@ def sizes(task: Task, state: State, cost: float) -> tuple[int, int]:
         b = min(math.sqrt(seen.spread / atoms), b) if atoms > 0 else b
         size = min(0.25 * seen.spread / max(seen.miss, TINY), 8 * size, cost / (CHUNKS * (b + 1)))
     size = int(max(1, min(size, task.n, cost / (b + 1))))
-    b = int(max(1, min(b, cost / size - 1)))
-    if (pieces := cost / (size * (b + 1)) / PIECES) > 1:
-        b = int(max(b, min(b * pieces, d / 4)))
-        size = int(min(size * min(max(1.0, cost / (size * (b + 1)) / PIECES), 4), task.n))
-    return size, b
+    return size, int(max(1, min(b, cost / size - 1)))
 
 
 def explore(

@@ -11,7 +11,7 @@ from zofw.algorithms.explore_correct.certify import certificate_price, goal, spe
 from zofw.algorithms.explore_correct.correct import PROGRESS, Plan, gain, offsets
 from zofw.algorithms.explore_correct.explore import LINE
 from zofw.algorithms.explore_correct.moves import Moves
-from zofw.algorithms.explore_correct.state import TINY, Candidate, Proposal, State
+from zofw.algorithms.explore_correct.state import TINY, Candidate, Choice, Proposal, State
 from zofw.atoms import Atom
 from zofw.core import OutOfBudget, Task
 
@@ -33,24 +33,12 @@ class Option:
 
 
 OPTIONS = (
-    Option("certify", "5n for a test of g, up to n(2d + 12) if it fails", "the end of the run", "no more decrease is in sight than a gap of the tolerance would bring, or the gap is believed to be below the tolerance"),
-    Option("correct", "|S|(k + 2), and as much for curvatures that are wanting", "what its candidates promise, and what a larger batch saves of its noise", "explored for twice its price since the last"),
+    Option("certify", "5n for a test of g, up to n(2d + 12) if it fails", "the end of the run", "no more decrease is in sight than noise hides; or, once at a point, than a gap of the tolerance would bring, or the gap is believed to be below the tolerance"),
+    Option("correct", "|S|(k + 2), and as much for curvatures that are wanting", "what its candidates promise or a certificate shows, a quarter of what the last one brought, and what a larger batch saves of its noise", "nothing is in sight, and no curvature was ever measured"),
     Option("sweep", "n(d + 1)", "all that knowing ∇f would bring", "never"),
-    Option("walk", "half of what g has cost, and 3|S|", "as exploring", "in place of exploring, from 16 dimensions on, where draws do not agree on a vertex, until a sweep's price (of 4,000 at least) was paid, or where none can be"),
+    Option("walk", "half of what g has cost, and 3|S|", "as exploring", "never; in place of exploring, from 16 dimensions on, where draws do not agree on a vertex, until a sweep's price (of 4,000 at least) was paid, or where none can be"),
     Option("explore", "half of what g has cost", "a third of what knowing ∇f would bring", "never"),
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Choice:
-    """An option with what it takes."""
-
-    name: str
-    price: float
-    worth: float = 0.0
-    candidates: tuple[Candidate, ...] = ()
-    batch: int = 0
-    due: bool = False
 
 
 def propose(task: Task, state: State, rng: np.random.Generator, queries: float) -> Proposal:
@@ -68,9 +56,7 @@ def propose(task: Task, state: State, rng: np.random.Generator, queries: float) 
     calls = int(min(DRAWS, max(2, queries / QUERIES_PER_DRAW)))
     draws = [mean] if exact else [mean + deviation * rng.standard_normal(task.dim) for _ in range(calls)]
     first = vertex = task.lmo(mean)
-    found: dict[
-        bytes, tuple[Atom, int, float]
-    ] = {}  # vertices, how many draws have them, and their greatest promise
+    found: dict[bytes, tuple[Atom, int, float]] = {}  # how many draws have a vertex, and its greatest promise
     gaps, optimism, knowing, agreed = [], [], 0.0, 0
     for g in draws:
         vertex = first if exact else task.lmo(g, vertex)
@@ -123,29 +109,28 @@ def offered(task: Task, state: State, first: float) -> list[Choice]:
     if proposal is None:
         cheap = whole <= min(8 * (task.dim + 1), left / 2) and not values.random
         return [Choice("sweep", whole) if cheap else Choice("explore", min(first, left))]
-    known, held = state.sketches.unit_cost / 2, state.walker or state.belief
-    exploring = min(max(known / max(state.belief.variance, TINY), LEAST_EXPLORATION), left)
+    cost, held = state.sketches.unit_cost / 2, state.walker or state.belief
     knowing, correcting = 0.0 if state.swept else proposal.knowing, correction(task, state, proposal)
     hope, enough, options = max(knowing, correcting.worth), goal(task, state), []
     untried = not state.model.tried and bool(correcting.candidates)
     if not values.random and (sure := certificate_price(task, state)) <= left:
         quiet = hope <= values.unseen
-        hidden = 2 * proposal.gap_error if state.swept else 0.0  # one-sided slopes cannot tell such a gap from none
+        hidden = 2 * proposal.gap_error if state.swept else 0.0  # what one-sided slopes cannot tell
         near = hope <= gain(enough, state.model.bend) or proposal.gap - hidden <= enough
         due = quiet or (near and state.certificate is None)
         options += [Choice("certify", sure, due=due and not untried)]
     walking = proposal.scattered and task.dim >= MANY and (max(task.paid, DEAR) < whole or whole > left)
-    sweeping = not values.random and whole <= left and not state.swept
     if correcting.batch and (correcting.worth > 0 or untried):
         options += [replace(correcting, due=untried and hope <= values.unseen)]
-    if sweeping:
+    if not values.random and whole <= left and not state.swept:
         options += [Choice("sweep", whole, knowing)]
     line = LINE * state.sketches.line
     if walking and left >= line + LEAST_EXPLORATION:
-        asked = max(known / max(held.variance, TINY), LEAST_EXPLORATION, 2 * line)
+        asked = max(cost / max(held.variance, TINY), LEAST_EXPLORATION, 2 * line)
         most = min(max(task.paid / 2, 2 * line), left - line)
         return [*options, Choice("walk", min(asked, most), knowing / 3)]
-    return [*options, Choice("explore", exploring, knowing / 3)]
+    asked = max(cost / max(state.belief.variance, TINY), LEAST_EXPLORATION)
+    return [*options, Choice("explore", min(asked, left), knowing / 3)]
 
 
 def price(task: Task, state: State, candidates: int, m: float) -> int:
@@ -163,7 +148,8 @@ def correction(task: Task, state: State, proposal: Proposal) -> Choice:
     wanted = model.batch if model.decrease >= PROGRESS * model.noise else min(limit, 2 * model.batch)
     now, then = (state.left_out(task, size) / size for size in (model.batch, wanted))
     saved = max(model.noise - (model.noise * then / now if now > 0 else 0.0), 0.0)
-    shown = gain(max(state.certificate.gap - state.certificate.error, 0.0), model.bend) if state.certificate else 0.0
+    sure = state.certificate
+    shown = 0.0 if sure is None else gain(max(sure.gap - sure.error, 0.0), model.bend)
     promise = saved + 0.25 * max(model.decrease - model.noise, 0.0) + max(proposal.promise, shown)
     candidates = proposal.candidates
     batch, cost = affordable(task, state, len(candidates), wanted)

@@ -33,9 +33,7 @@ class Values:
 
     def radius(self, task: Task, order: float) -> float:
         """(ε/range)^{1/order} of the set, if points so near can be told apart; a pair of directions has to fit inside."""
-        relative = (
-            min(self.noise / self.range, 1.0) if self.noise > 0 < self.range else 1.0
-        )  # else all was one value
+        relative = min(self.noise / self.range, 1.0) if self.noise > 0 < self.range else 1.0
         least = task.resolution * math.sqrt(task.dim) / self.size
         fraction: float = max(4.0**self.coarser * relative ** (1 / order), least)
         return min(fraction, LONGEST, task.reach / (2 * self.size))
@@ -117,6 +115,18 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """An option with what it takes."""
+
+    name: str
+    price: float
+    worth: float = 0.0
+    candidates: tuple[Candidate, ...] = ()
+    batch: int = 0
+    due: bool = False
+
+
+@dataclass(frozen=True)
 class Proposal:
     """What the LMO says of the belief at x."""
 
@@ -161,7 +171,7 @@ class State:
     model: Model
     values: Values = Values()
     walker: Belief | None = None  # the shrunk belief that walks follow, until another action looks at g
-    swept: float = 0.0  # radius at which g was measured along every coordinate of this very x; 0 where it was not
+    swept: float = 0.0  # radius at which g was measured along every coordinate of this x; else 0
     certificate: Certificate | None = None  # of this x
     proposal: Proposal | None = None
     value: float = 0.0  # of f, at the last point where a batch was asked

@@ -30,9 +30,7 @@ def walk(task: Task, state: State, rng: np.random.Generator, cost: float) -> Act
     target = moves.target() if here > 0 else task.lmo(state.belief.g)
     along = target.dense() - start
     square = float(along @ along)
-    if (
-        not square > 0
-    ):  # x is the vertex: what the next walk goes by has to be learnt, where nothing was asked
+    if not square > 0:  # x is the vertex: something has to be learnt, where nothing was asked
         return state if old > 0 else (yield from explore(task, state, rng, cost))
     span, h = -here if here > 0 else 1.0, state.values.radius(task, 3)
     batch = state.sample(task, rng, state.sketches.line)
