@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.state import Action, Belief, Certificate, State
+from zofw.algorithms.explore_correct.state import ROUNDING, Action, Belief, Certificate, State
 from zofw.core import Answer, Array, Ending, Purpose, Query, Stencil, Task
 from zofw.differences import OwnDifferences, curvatures, slopes
 from zofw.directions import Explicit, UnitSteps
@@ -115,8 +115,9 @@ def diameter(task: Task, state: State) -> float:
 
 
 def goal(task: Task, state: State) -> float:
-    """The bound to reach: ``gap_tol``, or what slopes at this noise can show."""
-    values = replace(state.means(task), coarser=0)
+    """The bound to reach: ``gap_tol``, or what slopes of single values, at this noise, can show."""
+    noise = max(state.values.noise, ROUNDING * abs(state.value))
+    values = replace(state.values, noise=noise, coarser=0)
     shown = SHOWN * math.sqrt(task.dim) * values.noise / values.radius(task, ORDER)
     shown = min(shown, COARSE * values.range) if values.range > 0 else shown  # else all was one value
     return shown if task.gap_tol is None else task.gap_tol

@@ -122,9 +122,9 @@ def measure(
 def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) -> Action:
     """Move the weights of the active atoms and the candidates to the minimiser of their quadratic model.
 
-    With k atoms in the optimum it loses ½(k − 1)·mean(v_j/H_jj)/m to sampling; a step that promises no more is not taken, and
-    a value on the same batch guards it (Armijo, quadratic interpolation). A step to one atom is taken if its slope is negative
-    by two standard errors.
+    With k atoms in the optimum it loses ½(k − 1)·mean(v_j/H_jj)/m to sampling; the step is shrunk by 1 − noise/decrease
+    (James and Stein, towards x), and a value on the same batch guards it (Armijo, quadratic interpolation). A step to one
+    atom goes there whole, if its slope is negative by two standard errors.
     """
     old, small = state.model, SMALL * state.values.range
     atoms, w = (
@@ -141,15 +141,15 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
     bend = max(float(np.median(between(H))), 0.0)
     if free and (own > 0).all():
         noise = 0.5 * free * float(np.mean(error[live] / own))
-        taken = decrease > noise
+        taken = max(1 - noise / decrease, 0.0) if decrease > 0 else 0.0
     elif p.any():  # no optimum inside: the standard error of the slope
         noise, lin = math.sqrt(float(p * p @ error)), min(lin, -decrease)
-        taken = -lin > 2 * noise
+        taken = float(-lin > 2 * noise)
     else:  # the best atom already, on this batch: what a slope of one standard error would bring
-        noise, taken = gain(math.sqrt(float(error.sum()) / max(len(live), 1)), bend), False
-    p, lin, decrease = (p, lin, decrease) if taken else (0 * p, 0.0, 0.0)
+        noise, taken = gain(math.sqrt(float(error.sum()) / max(len(live), 1)), bend), 0.0
+    p, lin, decrease = taken * p, taken * lin, taken * (2 - taken) * decrease
     theta, value = yield from guard(task, state.x, np.asarray(D @ p), got, lin, small)
-    refused = taken and theta < 1
+    refused = taken > 0 and theta < 1
     p, seen, promised = theta * p, max(got.value - value, 0.0), decrease
     if refused:  # the model was wrong, not the sample
         decrease = max(seen, 1.05 * PROGRESS * noise)

@@ -19,6 +19,7 @@ FAR = 0.9  # of the way to a vertex
 COMPONENTS = 4  # of the probe
 LEAST = 8  # answers of a random oracle from one point, to see how they differ
 RANDOM = 1e-6  # of the range: two values at one point that differ by more are random, not merely rounded
+PIECES = 64  # sketches of one exploration, about
 CHUNKS = 8  # moves of one walk
 LINE = 3  # queries per component of the line that ends a walk
 
@@ -63,7 +64,7 @@ def sizes(task: Task, state: State, cost: float) -> tuple[int, int]:
     """|S| and b of a sketch.
 
     b minimises (v + σ²/b)(b + 1), with v the variance over components of one slope and σ² that of the gradient; |S| keeps the
-    sampling error at a quarter of the error that the directions make.
+    sampling error at a quarter of the error that the directions make. Where sketches would be very many they are larger.
     """
     d, seen, atoms = task.dim, state.sketches, state.model.spread
     b, size = math.sqrt(d), float(seen.batch)
@@ -71,7 +72,11 @@ def sizes(task: Task, state: State, cost: float) -> tuple[int, int]:
         b = min(math.sqrt(seen.spread / atoms), b) if atoms > 0 else b
         size = min(0.25 * seen.spread / max(seen.miss, TINY), 8 * size, cost / (CHUNKS * (b + 1)))
     size = int(max(1, min(size, task.n, cost / (b + 1))))
-    return size, int(max(1, min(b, cost / size - 1)))
+    b = int(max(1, min(b, cost / size - 1)))
+    if (pieces := cost / (size * (b + 1)) / PIECES) > 1:
+        b = int(max(b, min(b * pieces, d / 4)))
+        size = int(min(size * min(max(1.0, cost / (size * (b + 1)) / PIECES), 4), task.n))
+    return size, b
 
 
 def explore(
