@@ -7,7 +7,7 @@ r"""Ridge-Newton: Newton Frank-Wolfe for components that depend on few coordinat
                  z_i of all components along the coordinates of those atoms; m ← 3m                     (:mod:`.rays`)
         NEWTON   φ_i′, φ_i″ of every component by 3 values; x⁺ minimises the quadratic model over the atoms,
                  over X once m = n; a value on the segment to x⁺ approves the step                      (:mod:`.solve`)
-        CERTIFY  two-sided slopes of all components: a bound of the gap that trusts no model
+        CERTIFY  a bound of the gap, from values of all components, that trusts no model
 
 Sums of ridge functions are what linear models are (logistic and other losses of sparse rows, matrix completion, graphs). Whether the
 components are such is measured after the first step. Where they are not, every component has a Hessian along its own coordinates
