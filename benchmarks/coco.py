@@ -40,12 +40,11 @@ TOOLS = {
 class Problem:
     """One function, with the best gap after every evaluation."""
 
-    def __init__(self, function: int, dim: int) -> None:
+    def __init__(self, function: int, dim: int, instance: int = 1) -> None:
         import cocoex
 
-        suite = cocoex.Suite(
-            "bbob-boxed", "", f"dimensions:{dim} function_indices:{function} instance_indices:1"
-        )
+        chosen = f"dimensions:{dim} function_indices:{function} instance_indices:{instance}"
+        suite = cocoex.Suite("bbob-boxed", "", chosen)
         self.f, self.n = suite[0], dim
         self.lower, self.upper, self.x0 = self.f.lower_bounds, self.f.upper_bounds, self.f.initial_solution
         self.limit = PER_DIMENSION * dim
@@ -68,12 +67,12 @@ class Problem:
         return value
 
 
-def curve(tool: str, function: int, dim: int, again: bool = False) -> list[float]:
+def curve(tool: str, function: int, dim: int, again: bool = False, instance: int = 1) -> list[float]:
     """Best gaps after each evaluation."""
-    path = KEPT / tool / f"{function}-{dim}.json"
+    path = KEPT / tool / f"{function}-{dim}{f'-{instance}' if instance > 1 else ''}.json"
     if path.exists() and not again:
         return json.loads(path.read_text())
-    problem = Problem(function, dim)
+    problem = Problem(function, dim, instance)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -92,11 +91,10 @@ def hits(best: list[float], dim: int) -> np.ndarray:
     return np.array([(hit[0] + 1) / (dim + 1) if len(hit) else np.inf for hit in found])
 
 
-def profile(functions, dims, tools=tuple(TOOLS), again: str = "") -> dict[str, np.ndarray]:
+def profile(functions, dims, tools=tuple(TOOLS), again: str = "", instances=(1,)) -> dict[str, np.ndarray]:
     """All hitting times of a tool on these functions."""
-    return {
-        tool: np.concatenate([hits(curve(tool, f, d, tool == again), d) for f in functions for d in dims]) for tool in tools
-    }  # fmt: skip
+    runs = [(f, d, i) for f in functions for d in dims for i in instances]
+    return {t: np.concatenate([hits(curve(t, f, d, t == again, i), d) for f, d, i in runs]) for t in tools}
 
 
 def kept(functions, dim: int) -> tuple[str, ...]:
@@ -108,13 +106,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dimensions", type=int, nargs="+", default=DIMENSIONS)
     parser.add_argument("--again", default="", help="a tool to run anew")
+    parser.add_argument("--instances", type=int, nargs="+", default=(1,), help="of every function, pooled")
+    parser.add_argument("--tools", nargs="+", default=tuple(TOOLS), choices=tuple(TOOLS))
+    parser.add_argument("--unimodal", action="store_true", help="these functions alone")
     chosen = parser.parse_args()
     for dims in [[d] for d in chosen.dimensions]:
         for name, functions in (
             ("unimodal", UNIMODAL),
-            ("the others", [f for f in range(1, 25) if f not in UNIMODAL]),
+            ("the others", [f for f in range(1, 25) if f not in UNIMODAL and not chosen.unimodal]),
         ):
-            for tool, times in profile(functions, dims, again=chosen.again).items():
+            if not functions:
+                continue
+            times_of = profile(functions, dims, tuple(chosen.tools), chosen.again, chosen.instances)
+            for tool, times in times_of.items():
                 most = PER_DIMENSION * dims[0] / (dims[0] + 1)
                 shares = [f"{100 * np.mean(times <= at):.0f} % at {at:.0f}" for at in (10, 30, 100, most)]
                 print(

@@ -438,3 +438,12 @@ def test_a_loose_tolerance_does_not_cost_more_than_a_tight_one():
             spent += result.nfev
         asked.append(spent)
     assert asked[0] < 0.9 * asked[1], asked
+
+
+@pytest.mark.parametrize("dim", [5, 10])
+def test_a_linear_function_is_solved_at_the_vertex_itself(dim):
+    """With a vanishing shift cancellation left steps 1e-3 short of it, and hundreds of values went by."""
+    slopes = np.logspace(0, 1, dim) * (-1.0) ** np.arange(dim)
+    result, _ = run(lambda x: float(slopes @ x), zofw.Box(-5.0, 5.0), 30 * dim, dim=dim)
+    assert result.status is zofw.Status.CONVERGED
+    np.testing.assert_allclose(result.x, -5.0 * np.sign(slopes), atol=1e-12)
