@@ -167,7 +167,8 @@ def of_medians(case: CaseSummary, mine: Curve, rival: Curve) -> Crossing:
 def overtaken(mine: Curve, rival: Curve, found: Crossing) -> str:
     """From how many queries on a method is ahead of a rival, and how the two end."""
     ratio = rival.end.window.median / mine.end.window.median
-    end = f"{ratio:.2g} times below" if ratio > 1 else f"{1 / ratio:.2g} times above"
+    times = float(f"{max(ratio, 1 / ratio):.2g}")
+    end = f"{times:g} times {'below' if ratio > 1 else 'above'}"
     seeds = f"{found.seeds} of {found.of} seed" + "s" * (found.of > 1)
     if found.median is None:
         return f"not within the budget ({seeds}); ends {end}"
