@@ -283,3 +283,11 @@ def test_points_that_must_stay_inside_do() -> None:
     support = [f.pattern(Batch(100, np.array([i]))).index for i in range(100)]
     problem = BlackBox(checked, dim=20, n=100, support=support)
     zofw.minimize(problem, ball, method="ridge-newton", budget=5_000, rng=0, inside=True)
+
+
+def test_an_atom_of_both_mixtures_stands_once() -> None:
+    """Partial steps double the atoms otherwise, and the small quadratic programme stands still."""
+    a, b, c = (Dense(row) for row in np.eye(3))
+    mixed = Mixture((a, b), np.array([0.5, 0.5])).toward(Mixture((b, c), np.array([0.25, 0.75])), 0.2)
+    assert mixed.atoms == (a, b, c)
+    np.testing.assert_allclose(mixed.weights, [0.4, 0.45, 0.15])

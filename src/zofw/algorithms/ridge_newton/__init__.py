@@ -250,9 +250,7 @@ def _newton(task: Task, state: State, values: Values) -> Action:
         state = replace(state, mixture=target, x=there, at=None)
     elif theta > 0:
         x = state.x + theta * step
-        atoms = (*state.mixture.atoms, *target.atoms)
-        weights = np.concatenate([(1 - theta) * state.mixture.weights, theta * target.weights])
-        state = replace(state, mixture=Mixture(atoms, weights), x=x, at=None)
+        state = replace(state, mixture=state.mixture.toward(target, theta), x=x, at=None)
     done = brought <= 0.1 * state.won if not whole else brought <= max(values.unseen, 1e-9 * state.best)
     first, turned = state.best == 0 and state.ridge, theta == 0 and decrease > values.unseen
     state = replace(state, won=max(state.won, brought), best=max(state.best, brought))

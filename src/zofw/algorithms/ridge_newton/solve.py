@@ -57,6 +57,18 @@ class Mixture:
             atom.add_to(out, float(weight))
         return out
 
+    def toward(self, other: Mixture, share: float) -> Mixture:
+        """(1 − θ) of this and θ of the other; an atom of both stands once."""
+        atoms, weights = list(self.atoms), [*((1 - share) * self.weights)]
+        for atom, weight in zip(other.atoms, share * other.weights, strict=True):
+            at = next((k for k, known in enumerate(self.atoms) if known == atom), None)
+            if at is None:
+                atoms.append(atom)
+                weights.append(weight)
+            else:
+                weights[at] += weight
+        return Mixture(tuple(atoms), np.array(weights))
+
 
 def over_atoms(
     task: Task, model: Model, mixture: Mixture, most: int, accuracy: float, deviations: float = 0.0
