@@ -8,6 +8,7 @@ import pytest
 
 from zofw.lab.cases import Code
 from zofw.lab.experiment import conduct, find_experiment
+from zofw.lab.provenance import code_of
 from zofw.lab.report import make_report
 from zofw.lab.spec import read
 from zofw.lab.summary import read_summary
@@ -48,6 +49,7 @@ def test_attacks_and_their_images(data_folder, tmp_path):
     source = make_report(tmp_path / "fig3-smoke")
     curves = read_summary(tmp_path / "fig3-smoke").cases[0]
     assert curves.n == 30 and curves.start == 0.0 and source["figure"].is_file()
+    assert summary.environment.code == {curve.method: code_of(curve.method) for curve in curves.curves}
 
 
 @pytest.mark.slow

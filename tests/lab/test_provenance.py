@@ -77,6 +77,10 @@ def test_published_runs_are_begun_again_where_code_has_changed(tmp_path, monkeyp
     assert standing(read_summary(target)) == [
         "The code of zo-sfw has changed since, in more than comments."
     ], "the others were found to be the same"
+    write_json(target / "summary.json", replace(whole, environment=old, cases=()))
+    assert repeat(target, mine) == [] and read_summary(target).environment.code == old.code, (
+        "nothing was repeated"
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -94,12 +94,13 @@ def repeat(target: Path, code: Code = NO_CODE) -> list[str]:
     changed = [name for name, digest in summary.environment.code.items() if digest != code_of(name)]
     differ: dict[str, str] = {}
     both = [(case, curve) for case in summary.cases for curve in case.curves]
+    shown = {curve.method for _, curve in both}  # a table alone has nothing to repeat
     for case, curve in both:
         if curve.method in changed and not _opens_alike(experiment, case.name, curve, code):
             differ[curve.method] = (
                 f"{target.name}: {curve.label} on {case.name} begins otherwise than published."
             )
-    same = {name: code_of(name) for name in changed if name not in differ}
+    same = {name: code_of(name) for name in changed if name in shown and name not in differ}
     if same:
         digests = {**summary.environment.code, **same}
         made_by = replace(summary.environment, code=digests, repeated=environment().commit)

@@ -59,8 +59,11 @@ def make_report(folder: Path, beside: Summary | None = None) -> dict[str, Path]:
             source = source_of(experiment)
             runs = next_to(folder, source)
             draw_adversarial(source, runs, folder, experiment.count)
-            rows = reached(summarise(StoredExperiment.read(runs), runs))
-            summary = replace(described(stored), seeds=source.seeds, tuning=source.tuning, rows=rows)
+            shown = summarise(StoredExperiment.read(runs), runs)
+            summary = replace(
+                described(stored), seeds=shown.seeds, tuning=shown.tuning, grids=shown.grids,
+                environment=shown.environment, rows=reached(shown),
+            )  # fmt: skip
         else:
             summary = replace(described(stored), rows=tuple(read_json(folder / "rows.json")))
     elif (folder / "summary.json").is_file():
