@@ -47,8 +47,9 @@ def propose(task: Task, state: State, rng: np.random.Generator, queries: float) 
     A draw whose vertex is not active promises min(δ²/2h, δ), δ its advantage over the best active atom and h the typical
     curvature. What lmo(g) promises is cleared of the winner's curse: the mean advantage that vertices of draws have over
     g itself, times √2 because the noise of a draw comes on top of that of g. The gap is the mean over the draws of
-    ⟨g̃, x − lmo(g̃)⟩, an overestimate in expectation since a maximum of means is less than the mean of maxima. A gradient that
-    was measured is not drawn from: Frank-Wolfe steps towards argmin ⟨g, z⟩ + ½L‖z − x‖² name further atoms.
+    ⟨g̃, x − lmo(g̃)⟩, an overestimate in expectation since a maximum of means is less than the mean of maxima; by how much is
+    part of its error. A gradient that was measured is not drawn from: Frank-Wolfe steps towards argmin ⟨g, z⟩ + ½L‖z − x‖² name
+    further atoms.
     """
     mean, deviation = state.belief.g, math.sqrt(state.belief.variance)
     o, bend, exact = state.origin, state.model.bend, state.swept > 0
@@ -83,13 +84,13 @@ def propose(task: Task, state: State, rng: np.random.Generator, queries: float) 
         moves, there = Moves(state.x), active | {c.atom.key() for c in often}
         moves.slide(task, mean, state.model.unit, calls)
         further = [Candidate(a, won) for key, (a, won) in moves.visited.items() if key not in there]
-    length = float(np.linalg.norm(first.dense() - state.x))
+    length, own = float(np.linalg.norm(first.dense() - state.x)), float(state.x @ mean) - first.dot(mean)
     return Proposal(
         tuple(often),
         tuple(further),
         knowing,
         float(np.mean(gaps)),
-        2 * deviation * length if exact else float(np.std(gaps)),
+        2 * deviation * length if exact else float(np.std(gaps) + np.mean(gaps) - own),
         bool(np.count_nonzero(first.dense()) > 1 and agreed < len(draws) / 2),
     )
 
