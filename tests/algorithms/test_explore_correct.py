@@ -418,3 +418,18 @@ def test_slopes_that_a_model_extrapolates_are_not_taken_for_measured_ones():
                 error = float(np.linalg.norm(belief.g - problem.gradient(x))) / np.sqrt(20)
                 worst = max(worst, error / (np.sqrt(belief.variance) + 1e-6))
     assert worst < 5  # standard deviations; 22 without the error of the model
+
+
+def test_a_walk_to_a_vertex_asks_nothing_beyond_it() -> None:
+    """At the end of a segment the slope is taken backwards: linear functions over a box, where points must stay inside."""
+    c = np.random.default_rng(0).standard_normal(100)
+
+    def f(x, i):
+        assert np.abs(x).max() <= 1.0
+        return float(c[i] * x[i % 30])
+
+    problem = zofw.problems.BlackBox(f, dim=30, n=100)
+    result = zofw.minimize(
+        problem, zofw.Box(-1.0, 1.0), budget=4000, rng=0, inside=True, method="explore-correct"
+    )
+    assert result.nfev <= 4000

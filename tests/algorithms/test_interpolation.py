@@ -447,3 +447,31 @@ def test_a_linear_function_is_solved_at_the_vertex_itself(dim):
     result, _ = run(lambda x: float(slopes @ x), zofw.Box(-5.0, 5.0), 30 * dim, dim=dim)
     assert result.status is zofw.Status.CONVERGED
     np.testing.assert_allclose(result.x, -5.0 * np.sign(slopes), atol=1e-12)
+
+
+@pytest.mark.parametrize(("dim", "noise", "budget"), [(20, 0.01, 600), (12, 0.1, 360), (20, 0.1, 2000)])
+def test_noise_does_not_end_far_above_the_start(dim, noise, budget):
+    """Residuals of a fit that does not fit were taken for noise, and the estimate ran into a corner: f = 12.8 from 0.8."""
+    rng = np.random.default_rng(0)
+
+    def f(x):
+        return float(((x - 0.2) ** 2).sum()) + noise * rng.standard_normal()
+
+    result = zofw.minimize(f, zofw.Box(-1.0, 1.0), dim=dim, budget=budget, rng=0, x0=np.zeros(dim))
+    assert float(((result.x - 0.2) ** 2).sum()) <= 0.04 * dim + 6 * noise
+
+
+def test_values_at_one_point_are_no_steps():
+    """A linear function of one variable is asked at its vertex again and again: equal values there say nothing of f."""
+    result = zofw.minimize(lambda x: float(x[0]), zofw.Box(-1.0, 1.0), dim=1, budget=200, rng=0)
+    assert result.status is zofw.Status.CONVERGED and result.x[0] == -1.0 and result.nfev < 40
+
+
+def test_a_start_among_walls_looks_for_a_way_out():
+    def f(x):
+        return np.inf if x[0] > 0.3 else float(((x - 0.2) ** 2).sum())
+
+    result = zofw.minimize(f, "simplex", dim=2, budget=400, rng=0, worse=np.inf)
+    assert result.fun == pytest.approx(0.26, abs=1e-6) and not result.success
+    nowhere = zofw.minimize(lambda x: np.inf, zofw.Box(-1.0, 1.0), dim=3, budget=100, rng=0, worse=np.inf)
+    assert not nowhere.success and nowhere.nfev <= 100

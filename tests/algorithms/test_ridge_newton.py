@@ -291,3 +291,10 @@ def test_an_atom_of_both_mixtures_stands_once() -> None:
     mixed = Mixture((a, b), np.array([0.5, 0.5])).toward(Mixture((b, c), np.array([0.25, 0.75])), 0.2)
     assert mixed.atoms == (a, b, c)
     np.testing.assert_allclose(mixed.weights, [0.4, 0.45, 0.15])
+
+
+def test_a_set_of_one_point_is_its_own_solution() -> None:
+    problem = BlackBox(lambda x, i: float(x[0]), dim=1, n=2, support=[[0], [0]])
+    for X in (zofw.Simplex(), zofw.Box([1.0], [1.0])):
+        result = zofw.minimize(problem, X, budget=400, rng=0)
+        assert result.status is zofw.Status.CONVERGED and result.x.tolist() == [1.0]

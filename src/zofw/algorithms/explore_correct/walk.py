@@ -34,12 +34,13 @@ def walk(task: Task, state: State, rng: np.random.Generator, cost: float) -> Act
         return state if old > 0 else (yield from explore(task, state, rng, cost))
     span, h = -here if here > 0 else 1.0, state.values.radius(task, 3)
     batch = state.sample(task, rng, state.sketches.line)
-    U = Explicit(along[:, None] * np.array([1.0, span / h]))
+    side = h if here + h <= 1 else -h  # no step leaves the segment
+    U = Explicit(along[:, None] * np.array([side / h, span / h]))
     query = Query(start + here * along, batch, U, h, Stencil.FORWARD, Purpose.LINE_SEARCH, variance=True)
     answer = yield query
-    near, far = slopes(query, answer)[0] * np.array([1.0, h / span])
-    bend = 2 * (far - near) / (span - h)
-    c, m = near - 0.5 * h * bend, len(batch)
+    near, far = slopes(query, answer)[0] * np.array([h / side, h / span])
+    bend = 2 * (far - near) / (span - side)
+    c, m = near - 0.5 * side * bend, len(batch)
     error = float(variance_of(answer)[0]) / m * state.left_out(task, m)
     trusted = math.copysign(max(abs(c) - error / abs(c), 0.0), c) if c != 0 else 0.0
     furthest = min(1.0, 2 * here) if here > 0 else 1.0

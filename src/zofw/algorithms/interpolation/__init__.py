@@ -30,14 +30,15 @@ from zofw.algorithms.facts import Facts
 from zofw.algorithms.interpolation import kinks, regression, trust_region
 from zofw.algorithms.interpolation.certificate import CONFIDENCE, certify
 from zofw.algorithms.interpolation.frame import Frame
-from zofw.algorithms.interpolation.state import Action, State
+from zofw.algorithms.interpolation.state import Action, State, ask
 from zofw.algorithms.registry import methods
-from zofw.core import Answer, Array, Ending, Info, Purpose, Query, Step, Task
+from zofw.core import WORST, Answer, Array, Ending, Info, Purpose, Query, Step, Task
 
 FIRST_SWEEPS = 20  # of the bundle
 SWEEPS = 10
 LAST_SWEEPS = 3  # of a bundle that is opened because the model has ended
 SMOOTH_END = 1e-7  # of the diameter: a model that ends quietly at a larger radius has no kink
+REPEATS = 3  # values more at the best point, where two differ
 STOCHASTIC = 1e-12  # of the value: two values at one point differ by more than rounding
 RADII = (1e-2, 1e-1, 1e-3)  # of the diameter, in turn: where the search goes on if nothing is certified
 
@@ -75,7 +76,8 @@ class Interpolation:
         if state.regime in ("certificate", "done") and state.bound is None:
             return np.inf
         single = state.regime in ("model", "regression") and state.t > 1
-        return task.n * (1 if single else len(state.g) + 1)
+        again = REPEATS if np.isnan(state.noise) and state.shrunk else 0
+        return task.n * ((1 if single else len(state.g) + 1) + again)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         frame, paid = Frame(task, state.origin, state.basis), len(state.values)
@@ -97,7 +99,7 @@ class Interpolation:
         elif np.isnan(state.noise) and state.shrunk:
             state = yield from self._repeat(task, frame, state)
         elif state.regime == "done":
-            state = yield from self._widen(task, frame, state)
+            state = yield from self._widen(task, frame, state, rng)
         elif state.regime == "model":
             state = yield from trust_region.advance(task, frame, state)
         else:
@@ -115,7 +117,11 @@ class Interpolation:
         noise = abs(value - state.value)
         if noise <= STOCHASTIC * max(abs(value), abs(state.value)):
             return replace(state, noise=0.0)
-        state = replace(state, noise=noise, regime="regression")
+        again = int(min(REPEATS, task.remaining // task.n - 1))
+        if again > 0:
+            query = Query(np.tile(state.lowest, (again, 1)), task.all, purpose=Purpose.NOISE)
+            noise = float(np.std([state.value, value, *(yield query).values[:, 0]], ddof=1))
+        state = replace(state, noise=noise, repeated=noise, regime="regression")
         return regression.estimate(frame, state, state.z)
 
     @staticmethod
@@ -178,8 +184,14 @@ class Interpolation:
         return held, replace(info, ending=self._stalled(task, frame, held))
 
     @staticmethod
-    def _widen(task: Task, frame: Frame, state: State) -> Action:
-        """The model anew from wider points, at another radius each time."""
+    def _widen(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
+        """The model anew from wider points, at another radius each time; while all values are walls, points on the way to random vertices."""
+        if state.value >= WORST:
+            vertices = np.array([frame.lmo(u) for u in rng.standard_normal((frame.rank + 1, frame.rank))])
+            ways = rng.random((len(vertices), 1)) * (vertices - state.z)
+            state = yield from ask(task, frame, state, state.z + ways)
+            if state.value >= WORST:
+                return state
         delta = max(state.size * RADII[state.restarts % len(RADII)], trust_region.STEP * task.resolution)
         state = replace(
             state,

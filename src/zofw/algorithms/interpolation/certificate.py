@@ -53,7 +53,9 @@ def certify(
     """
     if task.remaining < price(task, frame):
         raise OutOfBudget
-    r, z, size, seen = frame.rank, state.z, state.size, state.values[state.values < WORST]
+    r, z, size, seen = frame.rank, state.z, state.size, _seen(state)
+    if not len(seen):
+        return state, Bound(np.inf, 0.0, 0.0, 0.0, 0.0)
     noise, spread, began = max(noise_of(seen), steps), float(np.ptp(seen)), state
     h = size * min((noise / spread) ** (1 / 3) if spread > 0 else 1.0, 1e-2)
     u = rng.standard_normal((PROBES, r))
@@ -75,7 +77,7 @@ def certify(
         g, times = 2 * g - second, np.sqrt(5.0)
     if state.values[len(began.values) :].max() >= WORST:
         return state, Bound(np.inf, 0.0, 0.0, 0.0, noise)
-    seen = state.values[state.values < WORST]
+    seen = _seen(state)
     if (forward[r:] == base).all() and (back[r:] == base).all():
         steps = max(steps, float(np.diff(np.unique(seen)).min(initial=np.inf))) if np.ptp(seen) > 0 else steps
     if max(noise_of(seen), steps) > noise:
@@ -92,6 +94,13 @@ def certify(
     gap = max(float(g @ (z - frame.lmo(g))), 0.0)
     kink = 5 * root * size * max(kink - NOISE_OF_KINK * noise / h, 0.0)
     return state, Bound(gap, error, kink, min(shown, COARSE * spread) if spread > 0 else shown, noise)
+
+
+def _seen(state: State) -> Array:
+    """The values that are no walls, one for each point: equal values at one point are no steps of f."""
+    _, first = np.unique(state.points, axis=0, return_index=True)
+    values = state.values[np.sort(first)]
+    return values[values < WORST]
 
 
 def _spacing(steps: Array) -> float:

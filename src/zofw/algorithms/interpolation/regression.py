@@ -29,6 +29,7 @@ SHOWN = 6.0  # times the noise: the rise of the model at the points that are ask
 REACH = 8.0  # times that rise: points that rise more are left out of the fit
 FLAT = 1e-6  # times the noise over the squared size of the set: a curvature that no value shows
 MOST_POINTS = 400
+UNFIT = 3.0  # times the noise of values at one point: residuals beyond are of a bad fit
 
 
 def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
@@ -76,7 +77,7 @@ def estimate(frame: Frame, state: State, z: Array) -> State:
         g=g + H @ found.s,
         H=H,
         atoms=atoms,
-        noise=max(noise, 0.3 * state.noise),
+        noise=min(max(noise, 0.3 * state.noise), UNFIT * state.repeated),
         delta=reach,
     )
 

@@ -32,6 +32,8 @@ class Bound:
     @property
     def limit(self) -> str:
         """What keeps the bound large."""
+        if np.isinf(self.gap):
+            return "no slopes at x, which has no room around it in the set, or walls"
         if self.kink > max(self.gap, self.error):
             return f"a kink at x leaves the gap uncertain by {self.kink:.2g}"
         if self.error > self.gap:
@@ -67,7 +69,8 @@ class State:
     stint: int = 0  # values left before the regimes are compared
     mark: tuple[int, float] = (0, 0.0)  # values paid and best value when the stint began
     rates: tuple[float, float] = (np.inf, np.inf)  # decrease per value of the last stint: model, bundle
-    noise: float = np.nan  # of a value, once one was asked for twice
+    noise: float = np.nan  # of a value, once one was asked for again
+    repeated: float = 0.0  # that of values at one point
     informed: bool = False  # values were known before the run
     bound: Bound | None = None  # of the gap at the best point, where it was measured and is not small enough
     restarts: int = 0

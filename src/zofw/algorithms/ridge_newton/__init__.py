@@ -151,7 +151,7 @@ def _hand_over(task: Task, state: State) -> State:
 def _begin(task: Task, state: State, rng: np.random.Generator) -> Action:
     """The noise of the values, and whether the vertices have few entries."""
     other = yield from measure_noise(task, state.other, rng)
-    if other.values.random or task.inside:
+    if other.values.random or task.inside or task.diameter == 0:
         return replace(state, other=other, next="other")
     values = replace(other.values, range=max(other.values.range, abs(other.value), 1e-300))
     vertex = task.lmo(rng.standard_normal(task.dim)).dense()

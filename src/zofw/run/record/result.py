@@ -186,17 +186,15 @@ class Result(Record):
 def returned(run: Run, last: Known) -> Known:
     """The last iterate, unless a point is known to be lower; where its gap was found small, that one.
 
-    Of a sum whose last iterate was not evaluated whole, nothing is known to be lower; where a method has measured noise, the
-    least of many values is the luckiest, and no point is known to be lower either.
+    Of a sum whose last iterate was not evaluated whole, nothing is known to be lower. Where a method has measured noise, the
+    least of many values is the luckiest: it has to be lower by eight times the noise.
     """
-    best = run.best
-    if run.info.numbers.get("noise", 0.0) > 0:
-        return last
+    best, noise = run.best, run.info.numbers.get("noise", 0.0)
     if (
         best is None
         or run.status in (Status.CONVERGED, Status.ESTIMATED)
-        or (math.isnan(last.value) and run.n > 1)
+        or (math.isnan(last.value) and (run.n > 1 or noise > 0))
     ):
         return last
     unknown = math.isnan(last.error)  # f at last is of a sample, and how far off is not known
-    return last if unknown or best.value >= last.value - 2.0 * last.error else best
+    return last if unknown or best.value >= last.value - 2.0 * last.error - 8.0 * noise else best
