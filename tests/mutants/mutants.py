@@ -176,9 +176,9 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
         "if float((y - new) @ (new - x)) < 0:",
     ),
     (
-        A + "ridge_newton/__init__.py",
-        "[(1 - theta) * state.mixture.weights, theta * target.weights]",
-        "[theta * state.mixture.weights, (1 - theta) * target.weights]",
+        A + "ridge_newton/solve.py",
+        "list(self.atoms), [*((1 - share) * self.weights)]",
+        "list(self.atoms), [*(share * self.weights)]",
     ),
     (A + "ridge_newton/__init__.py", "before - theta * slope) / theta**2", "before - theta * slope) / theta"),
     (
