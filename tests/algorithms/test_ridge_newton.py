@@ -35,14 +35,16 @@ def completion(side: int = 30, n: int = 500, seed: int = 0) -> tuple[MatrixCompl
     return MatrixCompletion(M.shape, row, column, entries), ball
 
 
-def answered(f: Any, generator: Any) -> Any:
-    """What a generator of queries returns, asked of f."""
+def answered(f: Any, generator: Any, costs: list[int] | None = None) -> Any:
+    """What a generator of queries returns, asked of f; their prices are put on the list."""
     answer = None
     while True:
         try:
             query = generator.send(answer)
         except StopIteration as end:
             return end.value
+        if costs is not None:
+            costs.append(query.cost)
         answer = zofw.core.Answer(
             np.array(
                 [
@@ -207,19 +209,7 @@ def test_the_rows_of_a_block_are_its_gradient_and_hessian() -> None:
         rng.standard_normal(9),
         [],
     )
-    generator = measure(task, x, 1e-3)
-
-    def counted() -> Any:
-        answer = None
-        while True:
-            try:
-                query = generator.send(answer)
-            except StopIteration as end:
-                return end.value
-            asked.append(query.cost)
-            answer = yield query
-
-    model, values = answered(problem, counted())
+    model, values = answered(problem, measure(task, x, 1e-3), asked)
     assert (
         sum(asked)
         == price(problem.pattern(task.all))
