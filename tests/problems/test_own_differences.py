@@ -137,11 +137,62 @@ def test_unit_steps_are_directions_like_others():
         (sp.csr_array((N, D + 1)), "shape"),
         ([[0]], "the support of 30 components"),
         ([[D]] * N, f"from 0 to {D - 1}"),
+        (Z.toarray(), "where it is not zero or list coordinates"),
+        (np.ones((N, D + 1), dtype=bool), "shape"),
     ],
 )
 def test_a_support_that_cannot_be_is_refused(support, sentence):
     with pytest.raises(ValueError, match=sentence):
         BlackBox(one, D, N, support=support).pattern(Batch(N))
+
+
+def test_a_dense_support_of_booleans_says_what_a_sparse_one_does():
+    dense, sparse = (
+        BlackBox(one, D, N, support=support).pattern(Batch(N)) for support in (Z.toarray() != 0, Z)
+    )
+    assert np.array_equal(dense.starts, sparse.starts) and np.array_equal(dense.index, sparse.index)
+
+
+def answer_from(session, turns):
+    for _ in range(turns):
+        if (query := session.ask()) is None:
+            break
+        session.tell(query, evaluate(LOGISTIC, query))
+    return session
+
+
+@pytest.mark.parametrize("method", ["explore-correct", "ridge-newton"])
+def test_a_run_that_knew_a_pattern_does_not_go_on_without(tmp_path, method):
+    path, run = tmp_path / "run.ckpt", {"dim": D, "n": N, "method": method, "budget": 3000, "rng": 0}
+    session = zofw.Session(zofw.L1Ball(1.0), pattern=LOGISTIC.pattern, **run)
+    answer_from(session, 3).checkpoint(path)
+    with pytest.raises(ValueError, match="Give them again as pattern="):
+        answer_from(zofw.Session.resume(path), 10**6)
+    ends = [
+        answer_from(s, 10**6).result() for s in (session, zofw.Session.resume(path, pattern=LOGISTIC.pattern))
+    ]
+    assert ends[0].nfev == ends[1].nfev and np.array_equal(ends[0].x, ends[1].x)
+
+
+def test_a_run_that_knew_no_pattern_goes_on_without_one_that_is_handed_over_later(tmp_path):
+    path, run = (
+        tmp_path / "run.ckpt",
+        {"dim": D, "n": N, "method": "explore-correct", "budget": 3000, "rng": 0},
+    )
+    session = zofw.Session(zofw.L1Ball(1.0), **run)
+    answer_from(session, 3).checkpoint(path)
+    ends = [
+        answer_from(s, 10**6).result() for s in (session, zofw.Session.resume(path, pattern=LOGISTIC.pattern))
+    ]
+    assert ends[0].nfev == ends[1].nfev and np.array_equal(ends[0].x, ends[1].x)
+
+
+def test_a_method_that_asks_for_no_pattern_needs_none(tmp_path):
+    path, run = tmp_path / "run.ckpt", {"dim": D, "n": N, "method": "zo-sfw", "budget": 3000, "rng": 0}
+    session = zofw.Session(zofw.L1Ball(1.0), pattern=LOGISTIC.pattern, **run)
+    answer_from(session, 3).checkpoint(path)
+    again = answer_from(zofw.Session.resume(path), 10**6).result()
+    assert np.array_equal(again.x, answer_from(session, 10**6).result().x)
 
 
 def test_points_ahead_have_no_variance_and_two_sides_no_values():

@@ -48,8 +48,8 @@ class BlackBox:
         For a function with walls: a value from here on counts as worse than anything, ``worse=np.inf`` for infinity alone. It
         is handed on as 1e100, which the method for one function keeps away from. By default infinity is an error. NaN always is.
     support
-        Which coordinates each component depends on: a sparse (n, d) matrix whose non-zero places say so, a list of n
-        lists of coordinates, or a function i → coordinates. Methods may then ask for differences of a component along its own
+        Which coordinates each component depends on: a sparse (n, d) matrix whose non-zero places say so, a dense one of
+        booleans, a list of n lists of coordinates, or a function i → coordinates. Methods may then ask for differences of a component along its own
         coordinates alone, which are all that its gradient has.
 
     Notes
@@ -104,6 +104,14 @@ class BlackBox:
         if self.worse is not None and (isinstance(self.worse, str) or not self.worse == self.worse):
             raise ValueError(
                 f"worse should be a number: values from it upwards count as worse than all others; got {self.worse!r}."
+            )
+        dense = isinstance(self.support, np.ndarray) and self.support.ndim == 2
+        if dense and self.support.dtype == bool:
+            object.__setattr__(self, "support", sp.csr_array(self.support))
+        elif dense and self.support.shape == (self.n, self.dim):
+            raise ValueError(
+                f"BlackBox got a support that is a dense array of shape ({self.n}, {self.dim}), which may say where it is not zero or "
+                "list coordinates. Give support=array != 0 for the first, support=array.tolist() for the second."
             )
         shape = self.support.shape if self.support is not None and sp.issparse(self.support) else None
         if shape not in (None, (self.n, self.dim)):

@@ -97,7 +97,7 @@ class Run:
     Attributes
     ----------
     set, method, dim, n, limits, gap_tol, inside, resolution, structure, diagnose
-        What was asked for; the method with its settings resolved.
+        What was asked for; the method with its settings resolved; ``structure`` where there is a pattern that it may know.
     pays, reserve
         Whether f at the last iterate is asked for at the end, and the queries of the budget that are kept back for that.
     entropy, reasons, identity

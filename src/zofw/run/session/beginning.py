@@ -129,8 +129,8 @@ def begin(asked: Asked, handed: Handed) -> tuple[Run, Task]:
     state = algorithm.init(task, start)
     task.known = None  # what a method makes of them is in its state
     run = Run(
-        region, algorithm, dim, n, limits, asked.gap_tol, asked.inside, float(asked.resolution), asked.structure, rows, pays,
-        reserve, entropy_of(asked.rng), reasons, uuid.uuid4().hex, state,
+        region, algorithm, dim, n, limits, asked.gap_tol, asked.inside, float(asked.resolution),
+        asked.structure and handed.pattern is not None, rows, pays, reserve, entropy_of(asked.rng), reasons, uuid.uuid4().hex, state,
     )  # fmt: skip
     return run, task
 
@@ -180,9 +180,17 @@ def make_task(
     task.gap_tol, task.resolution, task.draw = run.gap_tol, run.resolution, kernels.drawing()
     if handed.support is not None:
         task.support = Sealed(handed.support)
-    if handed.pattern is not None and run.structure:
-        task.known_pattern = Sealed(handed.pattern)
+    if run.structure and (handed.pattern is not None or isinstance(run, Run)):
+        task.known_pattern = Sealed(handed.pattern or no_pattern)
     return FirstOrderTask(**vars(task), gradient=handed.gradient or no_gradient) if first_order else task
+
+
+def no_pattern(batch: Batch) -> Pattern | None:
+    """What a resumed run finds that had a pattern and was handed none: without it, it would take another path."""
+    raise ValueError(
+        "This run began with the coordinates that each component depends on, and its method uses them, but it was resumed without. "
+        "Give them again as pattern=…, or resume by zofw.resume with the problem that has them."
+    )
 
 
 def resume(
