@@ -37,20 +37,20 @@ def mnist_carlini(weights: str | os.PathLike[str] | None = None) -> nn.Module:
     network = nn.Sequential(
         OrderedDict[str, nn.Module](
             conv2d_1=nn.Conv2d(1, 32, 3),  # 26×26
-            relu_1=nn.ReLU(),
+            relu_1=nn.ReLU(inplace=True),
             conv2d_2=nn.Conv2d(32, 32, 3),  # 24×24
-            relu_2=nn.ReLU(),
+            relu_2=nn.ReLU(inplace=True),
             pool_1=nn.MaxPool2d(2),
             conv2d_3=nn.Conv2d(32, 64, 3),  # 10×10
-            relu_3=nn.ReLU(),
+            relu_3=nn.ReLU(inplace=True),
             conv2d_4=nn.Conv2d(64, 64, 3),  # 8×8
-            relu_4=nn.ReLU(),
+            relu_4=nn.ReLU(inplace=True),
             pool_2=nn.MaxPool2d(2),
             flatten=nn.Flatten(),  # 64·4·4
             dense_1=nn.Linear(1024, 200),
-            relu_5=nn.ReLU(),
+            relu_5=nn.ReLU(inplace=True),
             dense_2=nn.Linear(200, 200),
-            relu_6=nn.ReLU(),
+            relu_6=nn.ReLU(inplace=True),
             dense_3=nn.Linear(200, 10),
         )
     )

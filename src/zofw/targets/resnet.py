@@ -94,7 +94,7 @@ def _resnet(
         normalise=_Normalise(mean, std),
         conv1=_conv3(3, widths[0], 1),
         bn1=nn.BatchNorm2d(widths[0]),
-        relu=nn.ReLU(),
+        relu=nn.ReLU(inplace=True),
     )
     inner = widths[0]
     for stage, outer in enumerate(widths, 1):
@@ -135,8 +135,8 @@ class _Block(nn.Module):
         self.shortcut = nn.Identity() if inner == outer else shortcut(inner, outer)
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.bn2(self.conv2(functional.relu(self.bn1(self.conv1(x)))))
-        return functional.relu(y + self.shortcut(x))
+        y: Tensor = self.bn2(self.conv2(functional.relu_(self.bn1(self.conv1(x)))))
+        return functional.relu_(y + self.shortcut(x))
 
 
 class _Padded(nn.Module):
