@@ -179,9 +179,9 @@ def network_of_torch(seed):
     )
 
 
-def test_networks_of_torch_are_fooled_from_most_seeds():
+def test_networks_of_torch_are_fooled_from_half_of_the_seeds():
     fooled = 0
-    for target in map(network_of_torch, (0, 1, 3, 4)):
+    for target in map(network_of_torch, range(8)):
         x = images()
         before = target.predict(x).argmax(axis=1)
         for rng in range(3):
@@ -189,4 +189,4 @@ def test_networks_of_torch_are_fooled_from_most_seeds():
             after = target.predict(attack.generate(x)).argmax(axis=1)
             assert attack.fooling_rate == np.mean(before != after)
             fooled += attack.fooling_rate > 0.5
-    assert fooled >= 8
+    assert fooled >= 12

@@ -8,7 +8,7 @@ r"""Explore-Correct: the default method. Learn the gradient cheaply, find atoms 
                   that the LMO proposes from g, on a batch S; the weights go to the
                   minimiser of that quadratic model                                   (:mod:`.correct`)
         SWEEP     the whole coordinate gradient                                       (:mod:`.certify`)
-        WALK      sketches on the move, and the best point of the way                 (:mod:`.walk`)
+        WALK      sketches on the move, and a correction on two atoms                 (:mod:`.walk`)
         EXPLORE   Rademacher sketches of a small batch, filtered into g               (:mod:`.explore`)
 
 The error of a correction grows with the number of atoms, not with d; exploration only has to point the LMO at the right
@@ -53,16 +53,16 @@ from zofw.core import Array, Info, Step, Task
 class ExploreCorrect:
     """Settings of Explore-Correct; none has to be tuned.
 
-    Queries: adaptive. EXPLORE and WALK |S|(b + 1) a sketch, and 3|S| at the end of a walk; SWEEP n(d + 1), CERTIFY 5n to
-    n(2d + 12), CORRECT at most about 2|S|(k + 2) for k atoms. 2 to 17 LMO calls an iteration, up to 160 more in a
+    Queries: adaptive. EXPLORE and WALK |S|(b + 1) a sketch, and up to about 7|S| at the end of a walk; SWEEP n(d + 1), CERTIFY 5n to
+    n(2d + 12), CORRECT at most about 2|S|(k + 2) for k atoms. 2 to 17 LMO calls an iteration, up to 640 more in a
     walk. Memory: k ≤ 64 atoms, dense or sparse as the set gives them.
 
     Parameters
     ----------
     first_batch
-        |S| of the first correction, and of the first line of a walk; 8, or n, by default.
+        |S| of the first correction; 8, or n, by default.
     first_exploration
-        Queries of the first exploration; 4(d + 1), or a fiftieth of the budget, by default.
+        Queries of the first exploration; 4(d + 1), at most 500 and at most a fiftieth of the budget, by default.
     """
 
     first_batch: int = AUTO
@@ -72,7 +72,7 @@ class ExploreCorrect:
     facts: ClassVar[Facts] = Facts(
         use="the default; nothing to tune",
         queries="adaptive",
-        lmo=("0", "178"),
+        lmo=("0", "658"),
         vectors="k + 8",
         convex="$O(1/t)$ in its exact iterations; else none",
         answers=("default", "noisy"),
@@ -80,11 +80,11 @@ class ExploreCorrect:
 
     def resolve(self, task: Task) -> tuple[ExploreCorrect, dict[str, str]]:
         d, share = task.dim, "" if task.budget is None else ", or a fiftieth of the budget if that is less"
-        queries = min(4 * (d + 1), (task.budget or math.inf) / 50)
+        queries = min(4 * (d + 1), 500, (task.budget or math.inf) / 50)
         return settings.fill(
             self,
             first_batch=(min(task.n, 8), "8 components, or all n; it doubles where they differ too much"),
-            first_exploration=(max(1, int(queries)), f"4(d + 1) queries, d = {d}{share}"),
+            first_exploration=(max(1, int(queries)), f"4(d + 1) queries, d = {d}, and at most 500{share}"),
         )
 
     def check(self, task: Task) -> None:
@@ -94,7 +94,7 @@ class ExploreCorrect:
     def init(self, task: Task, x0: Array) -> State:
         few, batch, none = 4 if task.n > 8 else task.n, min(task.n, self.first_batch), np.zeros((1, 1))
         model = Model((Dense(x0),), np.ones(1), none, none, batch)
-        return State(0, x0, x0, Belief(np.zeros(task.dim), math.inf), Sketches(few, batch), model)
+        return State(0, x0, x0, Belief(np.zeros(task.dim), math.inf), Sketches(few), model)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         before = task.paid
@@ -106,8 +106,8 @@ class ExploreCorrect:
             "certify": certify(task, state, rng),
             "correct": correct(task, state, rng, choice),
             "sweep": sweep(task, state),
-            "walk": walk(task, state, rng, choice.price),
-            "explore": explore(task, state, rng, choice.price),
+            "walk": walk(task, state, rng, choice),
+            "explore": explore(task, state, rng, choice),
         }
         state = yield from actions[choice.name]
         values, spent, sure = state.values, task.paid - before, state.certificate

@@ -44,7 +44,7 @@ def sweep(task: Task, state: State) -> Action:
     bend = state.model.unit or values.range / values.size**2
     error = 0.5 * h * bend + 1.5 * values.noise / h
     if not math.isfinite(sketches.unit_cost):
-        sketches = replace(sketches, unit_cost=error**2 * task.sweep_cost)
+        sketches = replace(sketches, unit_cost=float(g @ g) * sketches.batch)
     return replace(state, belief=Belief(g, error**2), walker=None, sketches=sketches, swept=h)
 
 

@@ -138,7 +138,7 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
     p = simplex_step(c, H, w)
     lin, decrease = float(c @ p), -float(c @ p + 0.5 * p @ H @ p)
     free, own = int(np.count_nonzero(w + p > 0)) - 1, np.diag(H)[live]
-    bend = max(float(np.median(between(H))), 0.0)
+    unit, far = (float(a.sum()) / max(len(live), 1) for a in (np.abs(own) / sq[live], sq))
     if free and (own > 0).all():
         noise = 0.5 * free * float(np.mean(error[live] / own))
         taken = max(1 - noise / decrease, 0.0) if decrease > 0 else 0.0
@@ -146,7 +146,7 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
         noise, lin = math.sqrt(float(p * p @ error)), min(lin, -decrease)
         taken = float(-lin > 2 * noise)
     else:  # the best atom already, on this batch: what a slope of one standard error would bring
-        noise, taken = gain(math.sqrt(float(error.sum()) / max(len(live), 1)), bend), 0.0
+        noise, taken = gain(math.sqrt(float(error.sum()) / max(len(live), 1)), unit * far), 0.0
     p, lin, decrease = taken * p, taken * lin, taken * (2 - taken) * decrease
     theta, value = yield from guard(task, state.x, np.asarray(D @ p), got, lin, small)
     refused = taken > 0 and theta < 1
@@ -158,13 +158,11 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
     if promised > 0:
         surprise = min(surprise, abs((got.value - value) / promised - 1))
     W = np.zeros_like(H) if refused else got.W / (1.0 + got.W * surprise**2)
-    unit = float((np.abs(own) / sq[live]).sum()) / max(len(live), 1)
     model = replace(
         with_weights(replace(old, atoms=atoms, H=H, W=W), w + p),
         batch=m,
         decrease=decrease,
         noise=noise,
-        bend=bend,
         unit=unit,
         tried=True,
         disappointed=old.disappointed + 1 if rest == 0 and brought < choice.worth / 16 else 0,
@@ -203,13 +201,8 @@ def guard(
     return 0.0, got.value
 
 
-def between(H: Array) -> list[float]:
-    """Curvatures along a_i − a_j, for every pair of atoms."""
-    return [H[i, i] + H[j, j] - 2 * H[i, j] for j in range(len(H)) for i in range(j)] or [0.0]
-
-
 def gain(slope: float, bend: float) -> float:
-    """The decrease along a slope from an atom to another, by the curvature between them."""
+    """The decrease along a slope to an atom, by the curvature along the whole way there."""
     return slope - bend / 2 if slope >= bend else slope * slope / (2 * bend)
 
 

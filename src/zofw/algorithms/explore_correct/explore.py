@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from zofw.algorithms.explore_correct.moves import Moves
-from zofw.algorithms.explore_correct.state import ROUNDING, TINY, Action, Belief, State, Values
+from zofw.algorithms.explore_correct.state import ROUNDING, TINY, Action, Belief, Choice, State, Values
 from zofw.core import OutOfBudget, Purpose, Query, Stencil, Task
 from zofw.differences import base_values, slopes
 from zofw.directions import Explicit, Rademacher
@@ -20,8 +20,9 @@ COMPONENTS = 4  # of the probe
 LEAST = 8  # answers of a random oracle from one point, to see how they differ
 RANDOM = 1e-6  # of the range: two values at one point that differ by more are random, not merely rounded
 PIECES = 64  # sketches of one exploration, about
-CHUNKS = 8  # moves of one walk
-LINE = 3  # queries per component of the line that ends a walk
+CHUNKS = 32  # moves of one walk
+QUERIES_PER_CALL = 4  # of the LMO
+LINE = 7  # most queries per component of the correction that ends a walk
 
 
 def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
@@ -80,20 +81,27 @@ def sizes(task: Task, state: State, cost: float) -> tuple[int, int]:
 
 
 def explore(
-    task: Task, state: State, rng: np.random.Generator, cost: float, moves: Moves | None = None
+    task: Task, state: State, rng: np.random.Generator, choice: Choice, moves: Moves | None = None
 ) -> Action:
-    """Spend about ``cost`` queries on Rademacher sketches c = mean_S Δf_i, and filter them into the belief.
+    """Spend about the price of the choice on Rademacher sketches c = mean_S Δf_i, and filter them into the belief.
 
     The control variate is James and Stein's: a noisy g taken whole would ruin the sketch in high dimension. With ``moves``, x
-    slides after every eighth of them on the model ⟨m, z⟩ + ½L‖z − x‖², m the shrunk g, which turns g into g + L(z − x): inside
-    the set a stochastic gradient step whose length falls as the gradient becomes known. The variance grows by L²‖z − x‖²/d, as
-    if the Hessian differed from LI by as much as LI itself.
+    slides 32 times on the way on the model ⟨m, z⟩ + ½L‖z − x‖², m the shrunk g and L the curvature along a unit vector, which turns
+    g into g + L(z − x): inside the set a stochastic gradient step whose length falls as the gradient becomes known. The variance
+    grows by L²‖z − x‖²/d, as if the Hessian differed from LI by as much as LI itself.
     """
-    d, belief, seen, h = task.dim, state.belief, state.sketches, state.values.step(task, 3)
-    walker, cost = state.walker or belief.shrunk(), min(cost, task.remaining)
+    d, belief, seen, h, L = (
+        task.dim,
+        state.belief,
+        state.sketches,
+        state.values.step(task, 3),
+        state.model.unit,
+    )
+    walker, left = state.walker or belief.shrunk(), task.remaining - (LINE * choice.batch if moves else 0)
+    cost = min(choice.price, left)
     size, b = sizes(task, state, cost)
-    rounds, left = max(1, int(cost / (size * (b + 1)))), task.remaining - (LINE * seen.line if moves else 0)
-    chunk, spent = max(1, rounds // CHUNKS) if moves else rounds, 0
+    rounds, spent = max(1, int(cost / (size * (b + 1)))), 0
+    chunk = max(1, rounds // CHUNKS) if moves else rounds
     spread, cells = seen.spread or 0.0, 0
     squares: list[float] = []
     variances: list[float] = []
@@ -116,12 +124,12 @@ def explore(
             break
         cells += here
         spread = float(np.mean(variances)) if variances else spread
-        own, y = float(np.mean(squares)) / (b * count), control + total / here
+        y, own = control + total / here, float(np.mean(squares)) / (b * count)
         noise = own + max(spread / d, 0.0 if moves else state.model.spread) / here
-        belief = belief.kalman(y, math.inf if moves else own, noise)
+        belief = belief.kalman(y, noise)
         if moves:
-            walker = walker.kalman(y, math.inf, noise)
-            change = seen.L * moves.slide(task, walker.g, seen.L)
+            walker = walker.kalman(y, noise)
+            change = L * moves.slide(task, walker.g, L, here * (b + 1) / QUERIES_PER_CALL)
             more = float(change @ change) / d
             belief = Belief(belief.g + change, belief.variance + more)
             walker = Belief(walker.g + change, walker.variance + more)

@@ -7,7 +7,7 @@ import numpy as np
 from zofw.atoms import Atom, Dense
 from zofw.core import Array, Task
 
-INNER = 20  # most vertices of one move
+MOST = 20  # vertices of one move
 
 
 class Moves:
@@ -17,7 +17,7 @@ class Moves:
         self.x, self.path, self.covered = x, np.zeros_like(x), 0.0
         self.visited: dict[bytes, tuple[Atom, float]] = {}  # each vertex with what its steps have gained
 
-    def slide(self, task: Task, m: Array, L: float, most: int = INNER) -> Array:
+    def slide(self, task: Task, m: Array, L: float, calls: float) -> Array:
         """Move to about the minimiser of ⟨m, z⟩ + ½L‖z − x‖² over the set, by Frank-Wolfe steps; returns z − x.
 
         References
@@ -25,7 +25,7 @@ class Moves:
         G. Lan, Y. Zhou, Conditional gradient sliding for convex optimization, SIAM Journal on Optimization, 2016.
         """
         x, gained, warm = self.x, 0.0, None
-        for _ in range(most):
+        for _ in range(int(min(max(calls, 1), MOST))):
             g = m + L * (self.x - x)
             warm = atom = task.lmo(g, warm)
             step = atom.dense() - self.x

@@ -9,17 +9,16 @@ import numpy as np
 
 from zofw.algorithms.explore_correct.certify import certificate_price, goal, spent
 from zofw.algorithms.explore_correct.correct import PROGRESS, Plan, gain, offsets
-from zofw.algorithms.explore_correct.explore import LINE
+from zofw.algorithms.explore_correct.explore import LINE, QUERIES_PER_CALL
 from zofw.algorithms.explore_correct.moves import Moves
 from zofw.algorithms.explore_correct.state import TINY, Candidate, Choice, Proposal, State
 from zofw.atoms import Atom
 from zofw.core import OutOfBudget, Task
 
 DRAWS = 16  # of the belief, at most
-QUERIES_PER_DRAW = 4
 LEAST_EXPLORATION = 50.0  # queries
+FEW = 40  # components of a sum that may begin with a sweep
 MANY = 16  # dimensions, below which directions can be tried one by one
-DEAR = 4000  # queries of a sweep, from which on something is gained by walking before one
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ OPTIONS = (
     Option("certify", "5n for a test of g, up to n(2d + 12) if it fails", "the end of the run", "no more decrease is in sight than noise hides; or, once at a point, than a gap of the tolerance would bring, or the gap is believed to be below the tolerance"),
     Option("correct", "|S|(k + 2), and as much for curvatures that are wanting", "what its candidates promise or a certificate shows, a quarter of what the last one brought, and what a larger batch saves of its noise", "nothing is in sight, and no curvature was ever measured"),
     Option("sweep", "n(d + 1)", "all that knowing ∇f would bring", "never"),
-    Option("walk", "half of what g has cost, and 3|S|", "as exploring", "never; in place of exploring, from 16 dimensions on, where draws do not agree on a vertex, until a sweep's price (of 4,000 at least) was paid, or where none can be"),
+    Option("walk", "half of what g has cost, and 7|S|", "as a sweep", "never; in place of exploring, from 16 dimensions on, where draws do not agree on a vertex"),
     Option("explore", "half of what g has cost", "a third of what knowing ∇f would bring", "never"),
 )  # fmt: skip
 
@@ -52,11 +51,13 @@ def propose(task: Task, state: State, rng: np.random.Generator, queries: float) 
     further atoms.
     """
     mean, deviation = state.belief.g, math.sqrt(state.belief.variance)
-    o, bend, exact = state.origin, state.model.bend, state.swept > 0
+    o, exact = state.origin, state.swept > 0
     active, D = {atom.key() for atom in state.model.atoms}, offsets(state.model.atoms, o)
-    calls = int(min(DRAWS, max(2, queries / QUERIES_PER_DRAW)))
+    calls = int(min(DRAWS, max(2, queries / QUERIES_PER_CALL)))
     draws = [mean] if exact else [mean + deviation * rng.standard_normal(task.dim) for _ in range(calls)]
     first = vertex = task.lmo(mean)
+    length = float(np.linalg.norm(first.dense() - state.x))
+    bend = state.model.unit * length**2
     found: dict[bytes, tuple[Atom, int, float]] = {}  # how many draws have a vertex, and its greatest promise
     gaps, optimism, knowing, agreed = [], [], 0.0, 0
     for g in draws:
@@ -84,7 +85,7 @@ def propose(task: Task, state: State, rng: np.random.Generator, queries: float) 
         moves, there = Moves(state.x), active | {c.atom.key() for c in often}
         moves.slide(task, mean, state.model.unit, calls)
         further = [Candidate(a, won) for key, (a, won) in moves.visited.items() if key not in there]
-    length, own = float(np.linalg.norm(first.dense() - state.x)), float(state.x @ mean) - first.dot(mean)
+    own = float(state.x @ mean) - first.dot(mean)
     return Proposal(
         tuple(often),
         tuple(further),
@@ -108,30 +109,38 @@ def offered(task: Task, state: State, first: float) -> list[Choice]:
     """The options that the budget pays, in the order of the table; before anything is known, a sweep of few components or exploring."""
     left, whole, values, proposal = task.remaining, task.sweep_cost, state.values, state.proposal
     if proposal is None:
-        cheap = whole <= min(8 * (task.dim + 1), left / 2) and not values.random
+        cheap = whole <= min(FEW * (task.dim + 1), left / 8) and not values.random
         return [Choice("sweep", whole) if cheap else Choice("explore", min(first, left))]
-    cost, held = state.sketches.unit_cost / 2, state.walker or state.belief
     knowing, correcting = 0.0 if state.swept else proposal.knowing, correction(task, state, proposal)
     hope, enough, options = max(knowing, correcting.worth), goal(task, state), []
     untried = not state.model.tried and bool(correcting.candidates)
     if not values.random and (sure := certificate_price(task, state)) <= left:
         quiet = hope <= values.unseen
         hidden = 2 * proposal.gap_error if state.swept else 0.0  # what one-sided slopes cannot tell
-        near = hope <= gain(enough, state.model.bend) or proposal.gap - hidden <= enough
+        near = (
+            hope <= gain(enough, state.model.unit * state.values.size**2) or proposal.gap - hidden <= enough
+        )
         due = quiet or (near and state.certificate is None)
         options += [Choice("certify", sure, due=due and not untried)]
-    walking = proposal.scattered and task.dim >= MANY and (max(task.paid, DEAR) < whole or whole > left)
     if correcting.batch and (correcting.worth > 0 or untried):
         options += [replace(correcting, due=untried and hope <= values.unseen)]
     if not values.random and whole <= left and not state.swept:
         options += [Choice("sweep", whole, knowing)]
-    line = LINE * state.sketches.line
+    walking = proposal.scattered and task.dim >= MANY
+    held = state.walker or state.belief if walking else state.belief
+    asked = max(state.sketches.unit_cost / 2 / max(held.variance, TINY), LEAST_EXPLORATION)
+    line = LINE * (batch := wanted(task, state))
     if walking and left >= line + LEAST_EXPLORATION:
-        asked = max(cost / max(held.variance, TINY), LEAST_EXPLORATION, 2 * line)
-        most = min(max(task.paid / 2, 2 * line), left - line)
-        return [*options, Choice("walk", min(asked, most), knowing / 3)]
-    asked = max(cost / max(state.belief.variance, TINY), LEAST_EXPLORATION)
+        cost = min(max(asked, line), max(task.paid / 2, line), left - line)
+        return [*options, Choice("walk", cost, knowing, batch=batch)]
     return [*options, Choice("explore", min(asked, left), knowing / 3)]
+
+
+def wanted(task: Task, state: State) -> int:
+    """The batch of the next correction: twice the last where its decrease was less than four times its noise, and all from n/2 on."""
+    model = state.model
+    size = model.batch if model.decrease >= PROGRESS * model.noise else 2 * model.batch
+    return task.n if size >= task.n / 2 and not state.values.random else size
 
 
 def price(task: Task, state: State, candidates: int, m: float) -> int:
@@ -142,35 +151,33 @@ def price(task: Task, state: State, candidates: int, m: float) -> int:
 def correction(task: Task, state: State, proposal: Proposal) -> Choice:
     """A correction with the candidates, and further ones while promise per query grows, on the batch that it wants.
 
-    The batch doubles where the last decrease was less than four times its noise. It promises a quarter of what the last one brought
-    beyond its noise, what the larger batch saves of that, and what its candidates do.
+    It promises a quarter of what the last one brought beyond its noise, what the larger batch saves of that, and what its
+    candidates do.
     """
-    model, limit = state.model, math.inf if state.values.random else task.n
-    wanted = model.batch if model.decrease >= PROGRESS * model.noise else min(limit, 2 * model.batch)
-    now, then = (state.left_out(task, size) / size for size in (model.batch, wanted))
+    model, most = state.model, wanted(task, state)
+    now, then = (state.left_out(task, size) / size for size in (model.batch, most))
     saved = max(model.noise - (model.noise * then / now if now > 0 else 0.0), 0.0)
     sure = state.certificate
-    shown = 0.0 if sure is None else gain(max(sure.gap - sure.error, 0.0), model.bend)
+    shown = 0.0 if sure is None else gain(max(sure.gap - sure.error, 0.0), model.unit * state.values.size**2)
     promise = saved + 0.25 * max(model.decrease - model.noise, 0.0) + max(proposal.promise, shown)
     candidates = proposal.candidates
-    batch, cost = affordable(task, state, len(candidates), wanted)
+    batch, cost = affordable(task, state, len(candidates), most)
     for candidate in proposal.further:
-        size, more = affordable(task, state, len(candidates) + 1, wanted)
+        size, more = affordable(task, state, len(candidates) + 1, most)
         if (promise + candidate.promise) * cost < promise * more:
             break
         candidates, promise, batch, cost = (*candidates, candidate), promise + candidate.promise, size, more
+    if len(model.atoms) + len(candidates) == 1 and np.array_equal(model.atoms[0].dense(), state.origin):
+        promise = 0.0  # nothing to measure
     return Choice("correct", cost, promise / 4.0**model.disappointed, candidates, batch)
 
 
-def affordable(task: Task, state: State, candidates: int, wanted: float) -> tuple[int, float]:
-    """The batch that is wanted, or the largest that the budget pays, and its price; 0 where it pays none.
+def affordable(task: Task, state: State, candidates: int, m: int) -> tuple[int, float]:
+    """The batch of m, or the largest that the budget pays, and its price; 0 where it pays none.
 
     None is smaller than the last, which would undo its gain.
     """
-    least, left = state.model.batch if state.model.spread > 0 else 1, task.remaining
-    if not state.values.random and wanted >= task.n / 2:  # State.sample takes all from there on
-        whole = price(task, state, candidates, task.n) <= left
-        wanted = task.n if whole else min(wanted, math.ceil(task.n / 2) - 1)
-    while wanted >= least and price(task, state, candidates, wanted) > left:
-        wanted = int(0.95 * wanted)
-    return (int(wanted), price(task, state, candidates, wanted)) if wanted >= least else (0, math.inf)
+    least = state.model.batch if state.model.spread > 0 else 1
+    while m >= least and (cost := price(task, state, candidates, m)) > task.remaining:
+        m = (task.n - 1) // 2 if m == task.n and not state.values.random else int(0.95 * m)
+    return (m, cost) if m >= least else (0, math.inf)

@@ -56,17 +56,11 @@ class Belief:
         share = max(1 - d * self.variance / square, math.sqrt(2 / d)) if square > 0 else 1.0
         return Belief(share * self.g, share * self.variance)
 
-    def kalman(self, y: Array, own: float, noise: float) -> Belief:
-        """Take in an estimate whose error has variance ``noise`` per coordinate, ``own`` of it from the directions.
-
-        The innovation measures how far the gradient has moved since: the prior is the larger of s² and that.
-        """
-        if not math.isfinite(self.variance):
-            return Belief(y, noise)
-        innovation = y - self.g
-        prior = max(self.variance, float(innovation @ innovation) / len(y) - own)
-        gain = prior / (prior + noise) if prior > 0 else 0.0
-        return Belief(self.g + gain * innovation, (1 - gain) * prior)
+    def kalman(self, y: Array, noise: float) -> Belief:
+        """Take in an estimate whose error has variance ``noise`` per coordinate."""
+        known = math.isfinite(self.variance)
+        gain = self.variance / max(self.variance + noise, TINY) if known else 1.0
+        return Belief(self.g + gain * (y - self.g), gain * noise)
 
     def agree(self, directions: Matrix, slopes: Array, variances: Array, drift: float) -> Belief:
         """After a move that adds ``drift`` to s²: g with the measured slopes along the columns, as far as their variances deserve."""
@@ -81,11 +75,9 @@ class Sketches:
     """What explorations and walks measured beside the gradient."""
 
     batch: int
-    line: int  # components that the line of the next walk is tried on
     spread: float | None = None  # E‖∇f_i − ∇f‖²
     miss: float = 0.0  # ‖∇f − control variate‖²
     unit_cost: float = math.inf  # variance per coordinate of a sketch, times its queries
-    L: float = 0.0  # curvature along a unit vector of the last line
 
 
 @dataclass(frozen=True)
@@ -99,7 +91,6 @@ class Model:
     batch: int
     decrease: float = 0.0  # of the last correction
     noise: float = 0.0  # what its optimum is expected to lose to sampling
-    bend: float = 0.0  # typical curvature between two atoms
     unit: float = 0.0  # mean curvature along a unit vector towards an atom
     spread: float = 0.0  # greatest variance over components of a slope along a unit vector towards an atom
     disappointed: int = 0  # corrections in a row that brought less than a sixteenth of what they had promised
