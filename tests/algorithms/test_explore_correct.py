@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 import zofw
 from zofw.algorithms.explore_correct import OPTIONS, ExploreCorrect
 from zofw.algorithms.explore_correct.certify import SURE, certify
+from zofw.algorithms.explore_correct.options import correction
 from zofw.algorithms.explore_correct.quadratic import simplex_step
-from zofw.algorithms.explore_correct.state import Belief, Values
+from zofw.algorithms.explore_correct.state import Belief, Candidate, Certificate, Choice, Proposal, Values
+from zofw.algorithms.explore_correct.walk import walk
 from zofw.problems import BlackBox, Logistic, MatrixCompletion, Quadratic, evaluate
 
 RNG = np.random.default_rng(11)
@@ -433,3 +435,38 @@ def test_a_walk_to_a_vertex_asks_nothing_beyond_it() -> None:
         problem, zofw.Box(-1.0, 1.0), budget=4000, rng=0, inside=True, method="explore-correct"
     )
     assert result.nfev <= 4000
+
+
+def test_a_walk_takes_no_certificate_and_no_sweep_of_its_start_along() -> None:
+    """It leads to a vertex, where the correction at its end changes nothing; x is still another point than before."""
+    d = 20
+    problem, region = BlackBox(lambda x: float(np.arange(d) @ x), dim=d), zofw.L2Ball(1.0)
+    task = zofw.Session(region, dim=d, method="explore-correct", budget=4_000, rng=0).task
+    state = ExploreCorrect(first_batch=1, first_exploration=10).init(task, np.zeros(d))
+    start = replace(
+        state,
+        values=Values(noise=1e-16, range=1.0, size=2.0),
+        belief=Belief(np.arange(d, dtype=float), 1e-12),
+        model=replace(state.model, unit=1e-6),
+        swept=1e-6,
+        certificate=Certificate(0.0, 0.0, 0.0),
+    )
+    action, reply = walk(task, start, np.random.default_rng(0), Choice("walk", 400, batch=1)), None
+    with pytest.raises(StopIteration) as end:
+        for _ in range(1_000):
+            reply = evaluate(problem, action.send(reply))
+    found = end.value.value
+    assert np.linalg.norm(found.x) == pytest.approx(1.0)
+    assert found.swept == 0.0 and found.certificate is None
+
+
+def test_a_correction_of_the_origin_alone_is_worth_nothing() -> None:
+    """After a walk that was refused x is the only atom, and the origin: there is no slope to ask for, whatever a larger batch saves."""
+    task = zofw.Session(zofw.L2Ball(1.0), dim=3, n=99, method="explore-correct", budget=4_000, rng=0).task
+    state = ExploreCorrect(first_batch=8, first_exploration=10).init(task, np.zeros(3))
+    state = replace(state, values=Values(1e-16, 1.0, 2.0), model=replace(state.model, noise=1.0))
+    nothing = Proposal((), (), 1.0, 1.0, 1.0, True)
+    vertex = Candidate(task.lmo(np.ones(3)), 0.0)
+    assert correction(task, state, nothing).worth == 0
+    assert correction(task, state, replace(nothing, candidates=(vertex,))).worth > 0
+    assert correction(task, replace(state, origin=np.ones(3)), nothing).worth > 0

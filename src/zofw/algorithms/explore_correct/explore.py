@@ -90,15 +90,9 @@ def explore(
     g into g + L(z − x): inside the set a stochastic gradient step whose length falls as the gradient becomes known. The variance
     grows by L²‖z − x‖²/d, as if the Hessian differed from LI by as much as LI itself.
     """
-    d, belief, seen, h, L = (
-        task.dim,
-        state.belief,
-        state.sketches,
-        state.values.step(task, 3),
-        state.model.unit,
-    )
-    walker, left = state.walker or belief.shrunk(), task.remaining - (LINE * choice.batch if moves else 0)
-    cost = min(choice.price, left)
+    d, belief, seen, L = task.dim, state.belief, state.sketches, state.model.unit
+    h, left = state.values.step(task, 3), task.remaining - (LINE * choice.batch if moves else 0)
+    walker, cost = state.walker or belief.shrunk(), min(choice.price, left)
     size, b = sizes(task, state, cost)
     rounds, spent = max(1, int(cost / (size * (b + 1)))), 0
     chunk = max(1, rounds // CHUNKS) if moves else rounds

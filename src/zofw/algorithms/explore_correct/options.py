@@ -43,8 +43,8 @@ OPTIONS = (
 def propose(task: Task, state: State, rng: np.random.Generator, queries: float) -> Proposal:
     """Ask the LMO about g and about draws of the belief (Thompson sampling), one for every four queries that were spent.
 
-    A draw whose vertex is not active promises min(δ²/2h, δ), δ its advantage over the best active atom and h the typical
-    curvature. What lmo(g) promises is cleared of the winner's curse: the mean advantage that vertices of draws have over
+    A draw whose vertex is not active promises δ²/2h, or δ − h/2 where δ ≥ h, δ its advantage over the best active atom and h the
+    curvature along the whole way to lmo(g). What lmo(g) promises is cleared of the winner's curse: the mean advantage that vertices of draws have over
     g itself, times √2 because the noise of a draw comes on top of that of g. The gap is the mean over the draws of
     ⟨g̃, x − lmo(g̃)⟩, an overestimate in expectation since a maximum of means is less than the mean of maxima; by how much is
     part of its error. A gradient that was measured is not drawn from: Frank-Wolfe steps towards argmin ⟨g, z⟩ + ½L‖z − x‖² name
@@ -117,9 +117,7 @@ def offered(task: Task, state: State, first: float) -> list[Choice]:
     if not values.random and (sure := certificate_price(task, state)) <= left:
         quiet = hope <= values.unseen
         hidden = 2 * proposal.gap_error if state.swept else 0.0  # what one-sided slopes cannot tell
-        near = (
-            hope <= gain(enough, state.model.unit * state.values.size**2) or proposal.gap - hidden <= enough
-        )
+        near = hope <= gain(enough, state.bend) or proposal.gap - hidden <= enough
         due = quiet or (near and state.certificate is None)
         options += [Choice("certify", sure, due=due and not untried)]
     if correcting.batch and (correcting.worth > 0 or untried):
@@ -158,7 +156,7 @@ def correction(task: Task, state: State, proposal: Proposal) -> Choice:
     now, then = (state.left_out(task, size) / size for size in (model.batch, most))
     saved = max(model.noise - (model.noise * then / now if now > 0 else 0.0), 0.0)
     sure = state.certificate
-    shown = 0.0 if sure is None else gain(max(sure.gap - sure.error, 0.0), model.unit * state.values.size**2)
+    shown = 0.0 if sure is None else gain(max(sure.gap - sure.error, 0.0), state.bend)
     promise = saved + 0.25 * max(model.decrease - model.noise, 0.0) + max(proposal.promise, shown)
     candidates = proposal.candidates
     batch, cost = affordable(task, state, len(candidates), most)

@@ -175,6 +175,11 @@ class State:
         """The certificate, where there is one."""
         return self.certificate or Certificate(math.inf, math.inf, math.inf)
 
+    @property
+    def bend(self) -> float:
+        """Curvature along a line across the set."""
+        return self.model.unit * self.values.size**2
+
     def certified(self, goal: float) -> bool:
         """Whether the gap at x is known to be at most the goal."""
         return self.sure.bound <= goal

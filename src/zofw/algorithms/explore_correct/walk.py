@@ -19,6 +19,7 @@ def walk(task: Task, state: State, rng: np.random.Generator, choice: Choice) -> 
 
     Without a curvature nothing is walked: the first correction is between x and lmo(g).
     """
+    state = replace(state, swept=0.0, certificate=None)  # they are of the start
     moves, moving = Moves(state.x), state.model.unit > 0
     if moving:
         state = yield from explore(task, state, rng, choice, moves)
