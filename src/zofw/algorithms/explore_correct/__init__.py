@@ -62,7 +62,7 @@ class ExploreCorrect:
     first_batch
         |S| of the first correction; 8, or n, by default.
     first_exploration
-        Queries of the first exploration; 4(d + 1), at most 500 and at most a fiftieth of the budget, by default.
+        Queries of the first exploration; 2(d + 1), at most 500 and at most a fiftieth of the budget, by default.
     """
 
     first_batch: int = AUTO
@@ -80,11 +80,11 @@ class ExploreCorrect:
 
     def resolve(self, task: Task) -> tuple[ExploreCorrect, dict[str, str]]:
         d, share = task.dim, "" if task.budget is None else ", or a fiftieth of the budget if that is less"
-        queries = min(4 * (d + 1), 500, (task.budget or math.inf) / 50)
+        queries = min(2 * (d + 1), 500, (task.budget or math.inf) / 50)
         return settings.fill(
             self,
             first_batch=(min(task.n, 8), "8 components, or all n; it doubles where they differ too much"),
-            first_exploration=(max(1, int(queries)), f"4(d + 1) queries, d = {d}, and at most 500{share}"),
+            first_exploration=(max(1, int(queries)), f"2(d + 1) queries, d = {d}, and at most 500{share}"),
         )
 
     def check(self, task: Task) -> None:
