@@ -25,7 +25,7 @@ RNG = np.random.default_rng(11)
 
 
 def solve(problem, region, budget, **options):
-    return zofw.minimize(problem, region, budget=budget, rng=3, **{"method": "explore-correct", **options})
+    return zofw.minimize(problem, region, budget=budget, **{"method": "explore-correct", "rng": 3, **options})
 
 
 @pytest.mark.parametrize(
@@ -362,6 +362,10 @@ def test_the_story_accounts_for_the_queries():
     last = result.trace.infos[-1]
     told = sum(number for name, number in last.items() if name.endswith(" queries"))
     assert 0 < told <= result.nfev and "correct:" in result.story() and result.message in result.story()
+    lines = [
+        re.search(r": (?:[\d,]+ times, )?([\d,]+) queries", line) for line in result.story().splitlines()[1:]
+    ]
+    assert sum(int(line[1].replace(",", "")) for line in lines) == result.nfev
 
 
 def test_the_derived_settings_come_with_reasons():
@@ -470,3 +474,31 @@ def test_a_correction_of_the_origin_alone_is_worth_nothing() -> None:
     assert correction(task, state, nothing).worth == 0
     assert correction(task, state, replace(nothing, candidates=(vertex,))).worth > 0
     assert correction(task, replace(state, origin=np.ones(3)), nothing).worth > 0
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_walk_does_not_go_uphill(seed: int) -> None:
+    """Logistic losses over a box, where earlier versions returned points far above the start."""
+    V = np.random.default_rng(seed).normal(size=(200, 32)) * 5 / np.sqrt(32)
+    problem = Logistic(V, np.ones(200))
+    for passes in (20, 40):
+        result = zofw.minimize(
+            problem, zofw.LinfBall(1.0), method="explore-correct", budget=200 * passes, rng=seed
+        )
+        assert "walk:" in result.story()
+        assert problem.value(result.x) < np.log(2)
+
+
+def test_a_correction_that_does_not_move_leaves_a_swept_gradient_alone() -> None:
+    """Slopes of few components are no better than those of all; errors of gaps are positive."""
+    exact = 0
+    for seed in range(12):
+        draw = np.random.default_rng(seed)
+        problem = Quadratic(np.diag(draw.random(16) + 0.1), 2 * draw.standard_normal((9, 16)))
+        for _, state in states(problem, zofw.CappedSimplex(1.0, 0.3), 400, rng=seed):
+            assert state.proposal is None or state.proposal.gap_error >= 0
+            if state.swept:
+                error = np.linalg.norm(state.belief.g - problem.gradient(state.x))
+                assert error < 1e-4 * np.linalg.norm(state.belief.g)
+                exact += state.model.tried
+    assert exact > 5

@@ -170,13 +170,12 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
     )
     still, drift = not p.any(), DRIFT * abs(float(p @ H @ p)) * unit
     bent = H @ p  # turns the slopes into those at the new x, as far as the model is right
+    belief = state.belief.agree(D[:, live], (c + bent)[live], (error + (surprise * bent) ** 2)[live], drift)
     mixture = (w * a.dense() for a, w in zip(model.atoms, model.weights, strict=True))
     return replace(
         state,
         x=state.x if still else np.sum(list(mixture), axis=0),
-        belief=state.belief.agree(
-            D[:, live], (c + bent)[live], (error + (surprise * bent) ** 2)[live], drift
-        ),
+        belief=state.belief if still and state.swept else belief,  # nothing is learnt beyond a sweep
         walker=None,
         model=model,
         values=state.values if still else replace(state.values, coarser=0),

@@ -9,29 +9,31 @@ import numpy as np
 from zofw.algorithms.explore_correct.correct import correct
 from zofw.algorithms.explore_correct.explore import explore
 from zofw.algorithms.explore_correct.moves import Moves
-from zofw.algorithms.explore_correct.state import Action, Choice, State
+from zofw.algorithms.explore_correct.state import Action, Belief, Choice, State
 from zofw.atoms import Dense
 from zofw.core import Task
 
 
 def walk(task: Task, state: State, rng: np.random.Generator, choice: Choice) -> Action:
-    """Explore on the move, and correct the weights of two atoms there: the start, and the point of the set that the way led towards.
+    """Explore on the move, and correct the weights of two atoms: the start, and the point of the set that the way led towards.
 
-    Without a curvature nothing is walked: the first correction is between x and lmo(g).
+    The correction is made at the start, to which the model takes the belief back: no step is accepted that raises the mean over
+    its batch. Without a curvature nothing is walked: the first correction is between x and lmo(g).
     """
-    state = replace(state, swept=0.0, certificate=None)  # they are of the start
-    moves, moving = Moves(state.x), state.model.unit > 0
-    if moving:
+    start, L = state.x, state.model.unit
+    state, moves = replace(state, swept=0.0, certificate=None), Moves(start)  # x will be another point
+    if L > 0:
         state = yield from explore(task, state, rng, choice, moves)
-    here, target = moves.covered, moves.target() if moves.covered > 0 else task.lmo(state.belief.g)
+    target = moves.target() if moves.covered > 0 else task.lmo(state.belief.g)
     if np.array_equal(
-        target.dense(), state.x
+        target.dense(), start
     ):  # x is the vertex: something has to be learnt, where nothing was asked
-        return state if moving else (yield from explore(task, state, rng, choice))
+        return state if L > 0 else (yield from explore(task, state, rng, choice))
     none, walker = np.zeros((2, 2)), state.walker
-    two = replace(
-        state.model, atoms=(Dense(state.x), target), weights=np.array([1 - here, here]), H=none, W=none
-    )
-    there = replace(state, x=moves.x, origin=state.x, model=two)
+    two = replace(state.model, atoms=(Dense(start), target), weights=np.array([1.0, 0.0]), H=none, W=none)
+    back = Belief(state.belief.g - L * (moves.x - start), state.belief.variance)
+    there = replace(state, origin=start, model=two, belief=back)
     state = yield from correct(task, there, rng, replace(choice, worth=0.0))
+    if walker is not None:
+        walker = Belief(walker.g + L * (state.x - moves.x), walker.variance)
     return replace(state, walker=walker)

@@ -142,7 +142,7 @@ class Result(Record):
         """What the run did with its budget, a line for each kind of action that the method tells of.
 
         A method tells by four columns of its trace for an action: ``<action> times``, ``queries``, ``promised`` and ``brought``, the last two
-        decreases of the objective on the batches that it asked.
+        decreases of the objective on the batches that it asked. The last line has the queries of no action.
         """
         last = self.trace.infos[-1] if len(self.trace) else {}
         names = [name.removesuffix(" times") for name in last if name.endswith(" times")]
@@ -154,6 +154,16 @@ class Result(Record):
             words = f"{name}: {times:,.0f} times, {queries:,.0f} queries ({queries / max(self.nfev, 1):.0%})"
             words += f", promised a decrease of {promised:.2g}" if promised else ""
             lines.append(words + (f", brought {brought:.2g}" if brought else ""))
+        rest = self.nfev - sum(round(last[f"{name} queries"]) for name in names)
+        if names and rest:
+            beside = [
+                f"{name} {self.ledger[name]:,}"
+                for name in ("noise", "result", "failed")
+                if self.ledger.get(name)
+            ]
+            lines.append(
+                f"beside these: {rest:,} queries ({', '.join(beside) or 'an iteration that was not finished'})"
+            )
         return "\n  ".join(lines)
 
     def save(self, path: str | os.PathLike[str]) -> None:
