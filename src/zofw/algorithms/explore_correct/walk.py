@@ -25,9 +25,7 @@ def walk(task: Task, state: State, rng: np.random.Generator, choice: Choice) -> 
     if L > 0:
         state = yield from explore(task, state, rng, choice, moves)
     target = moves.target() if moves.covered > 0 else task.lmo(state.belief.g)
-    if np.array_equal(
-        target.dense(), start
-    ):  # x is the vertex: something has to be learnt, where nothing was asked
+    if np.array_equal(target.dense(), start):  # x is the vertex, and something has to be learnt
         return state if L > 0 else (yield from explore(task, state, rng, choice))
     none, walker = np.zeros((2, 2)), state.walker
     two = replace(state.model, atoms=(Dense(start), target), weights=np.array([1.0, 0.0]), H=none, W=none)
