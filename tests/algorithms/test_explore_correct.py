@@ -19,7 +19,7 @@ from zofw.algorithms.explore_correct.correct import correct
 from zofw.algorithms.explore_correct.options import correction
 from zofw.algorithms.explore_correct.quadratic import simplex_step
 from zofw.algorithms.explore_correct.state import Belief, Candidate, Certificate, Choice, Proposal, Values
-from zofw.algorithms.explore_correct.walk import walk
+from zofw.algorithms.explore_correct.walk import fallen, walk
 from zofw.problems import BlackBox, Logistic, MatrixCompletion, Quadratic, evaluate
 
 RNG = np.random.default_rng(11)
@@ -255,10 +255,14 @@ def test_a_start_that_is_the_optimum_with_the_value_zero_is_certified_at_once():
     assert result.status is zofw.Status.CONVERGED and result.nfev < 40 and np.array_equal(result.x, start)
 
 
+@pytest.mark.parametrize(
+    "seed", [0, 7, 11, 45]
+)  # the last three stood still where curvatures of a sample moved slopes of all
 @pytest.mark.parametrize("resolution", [1e-6, 1e-2])
-def test_a_sum_without_noise_ends_by_itself_at_a_coarse_resolution(resolution):
-    Z = RNG.standard_normal((40, 6))
-    problem = zofw.problems.LeastSquares(Z, Z @ np.full(6, 1 / 6) + 0.1 * RNG.standard_normal(40))
+def test_a_sum_without_noise_ends_by_itself_at_a_coarse_resolution(resolution, seed):
+    draw = np.random.default_rng(seed)
+    Z = draw.standard_normal((40, 6))
+    problem = zofw.problems.LeastSquares(Z, Z @ np.full(6, 1 / 6) + 0.1 * draw.standard_normal(40))
     result = solve(problem, zofw.Simplex(), 40_000, resolution=resolution)
     assert result.status is zofw.Status.CONVERGED and result.nfev < 20_000
 
@@ -488,6 +492,55 @@ def test_a_walk_does_not_go_uphill(seed: int) -> None:
         )
         assert "walk:" in result.story()
         assert problem.value(result.x) < np.log(2)
+
+
+@pytest.mark.parametrize(
+    ("shift", "size", "sure"), [(-2.0, 9, True), (2.0, 9, False), (-2.0, 3, False), (-20.0, 3, True)]
+)
+def test_a_walk_keeps_its_end_only_where_values_show_that_it_is_lower(shift, size, sure) -> None:
+    """Nine slopes with the mean ``shift`` and the spread 5.5: all of them say which side is lower; three have to differ from 0 by two errors."""
+    C = shift + 2.0 * np.arange(-4, 5)[:, None] * np.ones((9, 1))
+    problem = BlackBox(lambda X, batch: X @ C[batch].T, dim=1, n=9, vectorized=True)
+    task = zofw.Session(zofw.Box(0.0, 1.0), dim=1, n=9, method="explore-correct", budget=4_000, rng=0).task
+    state = ExploreCorrect(first_batch=3, first_exploration=10).init(task, np.zeros(1))
+    action = fallen(task, state, np.random.default_rng(0), np.ones(1), size)
+    query = next(action)
+    with pytest.raises(StopIteration) as end:
+        action.send(evaluate(problem, query))
+    mean = C[np.concatenate([query.batch.slice(0, size)])].mean()
+    assert query.cost == 2 * size
+    assert end.value.value == (pytest.approx(-mean) if sure else 0.0)
+
+
+def test_a_walk_along_the_boundary_of_a_ball_is_no_chord() -> None:
+    """Where f falls with ‖x‖ faster than along the sphere every chord begins uphill; the way itself leads down."""
+    d = 60
+    goal = np.zeros(d)
+    goal[0] = 1.0
+    problem = BlackBox(
+        lambda X, _: (-8 * (X**2).sum(1) + ((X - goal) ** 2).sum(1))[:, None], dim=d, vectorized=True
+    )
+    first = np.zeros(d)
+    first[1] = 1.0
+    result = zofw.minimize(problem, zofw.L2Ball(1.0), method="explore-correct", budget=6_000, rng=0, x0=first)
+    assert result.fun < -8 + 0.2 and "walk:" in result.story()
+
+
+def test_the_gap_of_a_run_that_is_not_certified_is_true_within_its_error() -> None:
+    """A move turns the gradient along directions that nobody measured; 0 ± 0 was reported where the gap was 20."""
+    wrong, count = [], 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        d = int(rng.integers(4, 16))
+        A, c = rng.standard_normal((d, d)), rng.standard_normal(d)
+        Q, region = A + A.T, [zofw.LinfBall(2.0), zofw.KSparse(3, 2.0), zofw.L2Ball(2.0)][seed % 3]
+        problem = BlackBox(lambda x, Q=Q, c=c: float(0.5 * x @ Q @ x + c @ x), dim=d)
+        result = solve(problem, region, 8 * d, rng=seed)
+        if result.status is not zofw.Status.CONVERGED and result.gap is not None:
+            g = Q @ result.x + c
+            true, count = float(g @ (result.x - region.lmo(g))), count + 1
+            wrong += [seed] if abs(result.gap - true) > 5 * result.gap_error else []
+    assert count > 30 and len(wrong) <= 1
 
 
 def test_a_correction_that_does_not_move_leaves_a_swept_gradient_alone() -> None:

@@ -45,7 +45,8 @@ class Plan:
         self.two_sided = self.whole and not self.pulled
         self.h2 = self.h if self.whole else values.radius(task, 4)
         first = int(np.array_equal(model.atoms[0].dense(), state.origin))  # v = 0 needs no query
-        old, enough = len(model.atoms), 0.99 * (task.n / 4 if self.whole else ENOUGH * m)
+        share = 1 if self.pulled else 4  # at a pulled anchor an error of H is one of the slopes
+        old, enough = len(model.atoms), 0.99 * (task.n / share if self.whole else ENOUGH * m)
         pairs = ((i, j) for j in range(first, k) for i in range(first, j + (not self.two_sided)))
         mine = self.whole and not self.two_sided  # one-sided slopes need the diagonal from their own batch
         self.pairs = [(i, j) for i, j in pairs if j >= old or model.W[i, j] < enough or (mine and i == j)]
@@ -170,7 +171,9 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
     )
     still, drift = not p.any(), DRIFT * abs(float(p @ H @ p)) * unit
     bent = H @ p  # turns the slopes into those at the new x, as far as the model is right
-    belief = state.belief.agree(D[:, live], (c + bent)[live], (error + (surprise * bent) ** 2)[live], drift)
+    turn = unit * float(np.linalg.norm(D @ p))
+    noises = error + (surprise * bent) ** 2
+    belief = state.belief.agree(D[:, live], (c + bent)[live], noises[live], drift, turn)
     mixture = (w * a.dense() for a, w in zip(model.atoms, model.weights, strict=True))
     return replace(
         state,

@@ -22,7 +22,7 @@ RANDOM = 1e-6  # of the range: two values at one point that differ by more are r
 PIECES = 64  # sketches of one exploration, about
 CHUNKS = 32  # moves of one walk
 QUERIES_PER_CALL = 4  # of the LMO
-LINE = 7  # most queries per component of the correction that ends a walk
+LINE = 9  # most queries per component of the values and the correction that end a walk
 
 
 def probe(task: Task, state: State, rng: np.random.Generator) -> Action:

@@ -87,12 +87,13 @@ def propose(task: Task, state: State, rng: np.random.Generator, queries: float) 
         moves.slide(task, mean, state.model.unit, calls)
         further = [Candidate(a, won) for key, (a, won) in moves.visited.items() if key not in there]
     own = float(state.x @ mean) - first.dot(mean)
+    apart = float(np.std(gaps) + abs(np.mean(gaps) - own)) + state.belief.strayed * state.values.size
     return Proposal(
         tuple(often),
         tuple(further),
         knowing,
         float(np.mean(gaps)),
-        2 * deviation * length if exact else float(np.std(gaps) + abs(np.mean(gaps) - own)),
+        2 * deviation * length if exact else apart,
         bool(np.count_nonzero(first.dense()) > 1 and agreed < len(draws) / 2),
     )
 

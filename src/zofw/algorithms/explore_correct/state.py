@@ -49,6 +49,9 @@ class Belief:
 
     g: Array
     variance: float
+    strayed: float = (
+        0.0  # by how much moves since may have changed ∇f along directions that nobody measured: a norm
+    )
 
     def shrunk(self) -> Belief:
         """The posterior under ∇f ~ N(0, τ²I), τ² from ‖g‖² = d(τ² + s²); the share of τ² is known up to √(2/d) and at least that."""
@@ -60,14 +63,15 @@ class Belief:
         """Take in an estimate whose error has variance ``noise`` per coordinate."""
         known = math.isfinite(self.variance)
         gain = self.variance / max(self.variance + noise, TINY) if known else 1.0
-        return Belief(self.g + gain * (y - self.g), gain * noise)
+        return Belief(self.g + gain * (y - self.g), gain * noise, (1 - gain) * self.strayed)
 
-    def agree(self, directions: Matrix, slopes: Array, variances: Array, drift: float) -> Belief:
-        """After a move that adds ``drift`` to s²: g with the measured slopes along the columns, as far as their variances deserve."""
+    def agree(self, directions: Matrix, slopes: Array, variances: Array, drift: float, turn: float) -> Belief:
+        """After a move that adds ``drift`` to s² and may turn ∇f by ``turn``: g with the slopes along the columns, as far as their variances deserve."""
         square, variance = directions.T @ directions, self.variance + drift
         gram: Array = square if isinstance(square, np.ndarray) else square.toarray()
         gram[np.diag_indices_from(gram)] += variances / max(variance, TINY) + 1e-12 * np.diag(gram)
-        return Belief(self.g + directions @ np.linalg.solve(gram, slopes - directions.T @ self.g), variance)
+        g = self.g + directions @ np.linalg.solve(gram, slopes - directions.T @ self.g)
+        return Belief(g, variance, self.strayed + turn)
 
 
 @dataclass(frozen=True)
