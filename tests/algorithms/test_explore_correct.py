@@ -512,20 +512,6 @@ def test_a_walk_keeps_its_end_only_where_values_show_that_it_is_lower(shift, siz
     assert end.value.value == (pytest.approx(-mean) if sure else 0.0)
 
 
-def test_a_walk_along_the_boundary_of_a_ball_is_no_chord() -> None:
-    """Where f falls with ‖x‖ faster than along the sphere every chord begins uphill; the way itself leads down."""
-    d = 60
-    goal = np.zeros(d)
-    goal[0] = 1.0
-    problem = BlackBox(
-        lambda X, _: (-8 * (X**2).sum(1) + ((X - goal) ** 2).sum(1))[:, None], dim=d, vectorized=True
-    )
-    first = np.zeros(d)
-    first[1] = 1.0
-    result = zofw.minimize(problem, zofw.L2Ball(1.0), method="explore-correct", budget=6_000, rng=0, x0=first)
-    assert result.fun < -8 + 0.2 and "walk:" in result.story()
-
-
 def test_the_gap_of_a_run_that_is_not_certified_is_true_within_its_error() -> None:
     """A move turns the gradient along directions that nobody measured; 0 ± 0 was reported where the gap was 20."""
     wrong, count = [], 0

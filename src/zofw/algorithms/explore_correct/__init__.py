@@ -8,7 +8,8 @@ r"""Explore-Correct: the default method. Learn the gradient cheaply, find atoms 
                   that the LMO proposes from g, on a batch S; the weights go to the
                   minimiser of that quadratic model                                   (:mod:`.correct`)
         SWEEP     the whole coordinate gradient                                       (:mod:`.certify`)
-        WALK      sketches on the move, and a correction on two atoms                 (:mod:`.walk`)
+        WALK      sketches on the move, kept where values show a decrease,
+                  and a correction on two atoms                                       (:mod:`.walk`)
         EXPLORE   Rademacher sketches of a small batch, filtered into g               (:mod:`.explore`)
 
 The error of a correction grows with the number of atoms, not with d; exploration only has to point the LMO at the right
@@ -53,7 +54,7 @@ from zofw.core import Array, Info, Step, Task
 class ExploreCorrect:
     """Settings of Explore-Correct; none has to be tuned.
 
-    Queries: adaptive. EXPLORE and WALK |S|(b + 1) a sketch, and up to about 7|S| at the end of a walk; SWEEP n(d + 1), CERTIFY 5n to
+    Queries: adaptive. EXPLORE and WALK |S|(b + 1) a sketch, and up to about 9|S| at the end of a walk; SWEEP n(d + 1), CERTIFY 5n to
     n(2d + 12), CORRECT at most about 2|S|(k + 2) for k atoms. 2 to 17 LMO calls an iteration, up to 640 more in a
     walk. Memory: k ≤ 64 atoms, dense or sparse as the set gives them.
 
