@@ -545,3 +545,15 @@ def test_a_correction_that_does_not_move_leaves_a_swept_gradient_alone() -> None
     found = end.value.value
     assert np.array_equal(found.x, state.x) and found.swept > 0
     assert np.array_equal(found.belief.g, swept.g)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_set_of_one_point_in_noise_is_asked_nowhere_else(seed: int) -> None:
+    noise = np.random.default_rng(seed)
+
+    def f(x: np.ndarray) -> float:
+        assert np.isfinite(x).all()
+        return float(x[0] + 0.01 * noise.normal())
+
+    result = solve(f, zofw.Simplex(), 300, dim=1, rng=seed)
+    assert np.array_equal(result.x, [1.0]) and result.nfev <= 300

@@ -140,7 +140,7 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
     lin, decrease = float(c @ p), -float(c @ p + 0.5 * p @ H @ p)
     free, own = int(np.count_nonzero(w + p > 0)) - 1, np.diag(H)[live]
     unit, far = (float(a.sum()) / max(len(live), 1) for a in (np.abs(own) / sq[live], sq))
-    if free and (own > 0).all():
+    if free and len(own) and (own > 0).all():
         noise = 0.5 * free * float(np.mean(error[live] / own))
         taken = max(1 - noise / decrease, 0.0) if decrease > 0 else 0.0
     elif p.any():  # no optimum inside: the standard error of the slope
