@@ -130,6 +130,17 @@ def test_a_case_and_a_method_are_added_to_what_is_published(tmp_path):
         summarise(StoredExperiment.read(tmp_path / "other"), tmp_path / "other", published)
 
 
+def test_a_row_gets_more_seeds_beside_what_is_published(tmp_path):
+    experiment, mine = replace(read(toy(tmp_path)), tuning=Tuning()), code(tmp_path)
+    out, more = tmp_path / "out", tmp_path / "more"
+    conduct(replace(experiment, fewer={"spsa": 1, "averaged": 2}), out, code=mine, workers=0)
+    published = summarise(StoredExperiment.read(out), out)
+    conduct(replace(experiment, fewer={"averaged": 2}), more, code=mine, workers=0, labels=["spsa"])
+    merged = summarise(StoredExperiment.read(more), more, published)
+    runs = [{curve.label: curve.runs for curve in s.cases[0].curves} for s in (published, merged)]
+    assert [(r["spsa"], r["averaged"]) for r in runs] == [(1, 2), (len(experiment.seeds), 2)]
+
+
 def test_a_value_below_the_published_reference_changes_every_gap(tmp_path):
     experiment = replace(read(toy(tmp_path)), tuning=Tuning(), measure="gap")
     out = tmp_path / "out"

@@ -200,8 +200,15 @@ def summarise(stored: StoredExperiment, out: Path, beside: Summary | None = None
 
 
 def _comparable(beside: Summary, stored: StoredExperiment) -> dict[str, CaseSummary]:
-    """The cases of a summary by name, where new runs can stand beside its own: of the same specification, or of a part of it."""
-    if all(beside.fingerprint != part.fingerprint for part in _parts(stored.spec, beside)):
+    """The cases of a summary by name, where new runs can stand beside its own.
+
+    They can if the specification is the same, or the published one is a part of it, whatever number of its seeds each row has.
+    """
+    spec = stored.spec
+    runs = {curve.label: curve.runs for case in beside.cases for curve in case.curves}
+    fewer = {label: n for label, n in {**spec.fewer, **runs}.items() if n < len(spec.seeds)}
+    parts = (part for each in (spec, replace(spec, fewer=fewer)) for part in _parts(each, beside))
+    if all(beside.fingerprint != part.fingerprint for part in parts):
         raise StoreError(
             f"What is published of {beside.name} is of another specification ({beside.fingerprint}, now {stored.fingerprint}), "
             "so these runs cannot be put beside it. Run all its cases and methods."
