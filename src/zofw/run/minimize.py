@@ -98,7 +98,7 @@ def minimize(
     diagnose
         How many times per decade of queries the exact objective is put on the trace, without being counted. By default 20 for a
         problem that computes its mean, such as a linear model. Your own function is evaluated only within the budget: a part of
-        it, n queries or a sample for a fiftieth, is kept back to pay for ``fun`` and charged to the line "result" of the ledger.
+        it, n queries or a sample for a hundredth, is kept back to pay for ``fun`` and charged to the line "result" of the ledger.
         If you give a number here, the objective is evaluated beyond the budget; 0 switches everything off.
     progress
         Show a bar; by default only on a terminal.

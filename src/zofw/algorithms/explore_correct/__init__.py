@@ -39,7 +39,7 @@ from zofw.algorithms import settings
 from zofw.algorithms.explore_correct.certify import certify, converged, stalled, sweep
 from zofw.algorithms.explore_correct.correct import correct
 from zofw.algorithms.explore_correct.explore import explore, probe
-from zofw.algorithms.explore_correct.options import OPTIONS, choose, propose
+from zofw.algorithms.explore_correct.options import FEW, OPTIONS, begins_with_sweep, choose, propose
 from zofw.algorithms.explore_correct.state import Action, Belief, Model, Sketches, State
 from zofw.algorithms.explore_correct.walk import walk
 from zofw.algorithms.facts import Facts
@@ -61,7 +61,7 @@ class ExploreCorrect:
     Parameters
     ----------
     first_batch
-        |S| of the first correction; 8, or n, by default.
+        |S| of the first correction; 8 by default, or all n where they are at most 8, or at most 40 and the run begins with a sweep.
     first_exploration
         Queries of the first exploration; 2(d + 1), at most 500 and at most a fiftieth of the budget, by default.
     """
@@ -82,9 +82,10 @@ class ExploreCorrect:
     def resolve(self, task: Task) -> tuple[ExploreCorrect, dict[str, str]]:
         d, share = task.dim, "" if task.budget is None else ", or a fiftieth of the budget if that is less"
         queries = min(2 * (d + 1), 500, (task.budget or math.inf) / 50)
+        few = task.n if task.n <= FEW and begins_with_sweep(task) else 8
         return settings.fill(
             self,
-            first_batch=(min(task.n, 8), "8 components, or all n; it doubles where they differ too much"),
+            first_batch=(min(task.n, few), "8 components, or all n after a sweep of few; it doubles where they differ too much"),
             first_exploration=(max(1, int(queries)), f"2(d + 1) queries, d = {d}, and at most 500{share}"),
         )
 

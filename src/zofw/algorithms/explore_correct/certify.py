@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.state import ROUNDING, Action, Belief, Certificate, State
+from zofw.algorithms.explore_correct.state import ROUNDING, TINY, Action, Belief, Certificate, State
 from zofw.core import Answer, Array, Ending, Purpose, Query, Stencil, Task
 from zofw.differences import OwnDifferences, curvatures, slopes
 from zofw.directions import Explicit, UnitSteps
@@ -63,11 +63,13 @@ def certify(task: Task, state: State, rng: np.random.Generator) -> Action:
     in h; g is swept; and g is extrapolated. Where x has a certificate already, radii are four times as long.
     """
     x, u = state.x, rng.standard_normal((task.dim, 2))
+    u = task.set.tangent(u) if task.inside else u
     if state.certificate is not None:
         coarser = min(state.values.coarser + 1, COARSEST)
         state = replace(state, values=replace(state.values, coarser=coarser), swept=0.0)
-    values, length = state.means(task), float(np.linalg.norm(u, axis=0).max())
-    h = min(values.step(task, ORDER), task.reach / WIDER / length) / (2 if task.inside else 1)
+    values, lengths = state.means(task), np.linalg.norm(u @ [[1, 0, 1, 1], [0, 1, 1, -1]], axis=0)
+    h = min(values.step(task, ORDER), task.reach / WIDER / (float(lengths.max()) or TINY))
+    h = max(h / (2 if task.inside else 1), task.resolution / (float(lengths.min()) or math.inf))
     times = SURE * diameter(task, state) * (2 if task.inside else 1)  # e and c move inside together, by half
 
     def look(h: float) -> Generator[Query, Answer, tuple[Array, Array]]:

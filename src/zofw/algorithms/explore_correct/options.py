@@ -107,11 +107,16 @@ def choose(task: Task, state: State, first: float) -> Choice:
     return due or max(reversed(options), key=lambda option: option.worth / option.price)
 
 
+def begins_with_sweep(task: Task) -> bool:
+    """Where components are few, or their supports small, and a sweep takes at most an eighth of the budget."""
+    return task.sweep_cost <= min(FEW * (task.dim + 1), (task.budget or math.inf) / 8)
+
+
 def offered(task: Task, state: State, first: float) -> list[Choice]:
     """The options that the budget pays, in the order of the table; before anything is known, a sweep of few components or exploring."""
     left, whole, values, proposal = task.remaining, task.sweep_cost, state.values, state.proposal
     if proposal is None:
-        cheap = whole <= min(FEW * (task.dim + 1), left / 8) and not values.random
+        cheap = begins_with_sweep(task) and not values.random
         return [Choice("sweep", whole) if cheap else Choice("explore", min(first, left))]
     knowing, correcting = 0.0 if state.swept else proposal.knowing, correction(task, state, proposal)
     hope, enough, options = max(knowing, correcting.worth), goal(task, state), []
@@ -161,7 +166,10 @@ def correction(task: Task, state: State, proposal: Proposal) -> Choice:
     saved = max(model.noise - (model.noise * then / now if now > 0 else 0.0), 0.0)
     sure = state.certificate
     shown = 0.0 if sure is None else gain(max(sure.gap - sure.error, 0.0), state.bend)
-    promise = saved + 0.25 * max(model.decrease - model.noise, 0.0) + max(proposal.promise, shown)
+    again = 0.25 * max(model.decrease - model.noise, 0.0)
+    if len(model.atoms) == 1:  # nothing to solve again
+        again = min(again, proposal.knowing)
+    promise = saved + again + max(proposal.promise, shown)
     candidates = proposal.candidates
     batch, cost = affordable(task, state, len(candidates), most)
     for candidate in proposal.further:

@@ -11,7 +11,7 @@ from zofw.core import Answer, Batch, Info, Purpose, Query
 from zofw.run.record.run import Known, Run
 from zofw.run.record.status import Status
 
-SHARE = 50  # learning f at the end takes at most this part of the budget
+SHARE = 100  # learning f at the end takes at most this part of the budget
 GROUPS = 20  # of a sample, whose means tell the standard error
 
 
@@ -33,7 +33,7 @@ def ending_status(info: Info, gap_tol: float | None, method: str) -> Status | No
 
 
 def cost_of_value(n: int, budget: int) -> int:
-    """Queries that f at one point may take: n, or a sample of a fiftieth of the budget where that is less."""
+    """Queries that f at one point may take: n, or a sample of a hundredth of the budget where that is less."""
     most = max(2, budget // SHARE)
     return n if n <= most else most
 

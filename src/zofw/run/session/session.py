@@ -62,7 +62,7 @@ class Session(Loop):
     diagnose
         How many times per decade of queries the objective is put on the trace: by default 20 where there is one. Without an
         objective, f at the last iterate is asked for at the end and charged to the line "result" of the ledger; the cost, n
-        queries or a sample for a fiftieth of the budget, is kept back from the start. 0 switches both off.
+        queries or a sample for a hundredth of the budget, is kept back from the start. 0 switches both off.
     observers
         Called with the session after every iteration; raising StopIteration stops the run.
     dtype
