@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from zofw.lab.cases import Code
 from zofw.lab.experiment import conduct, find_experiment
+from zofw.lab.images import perturbations
 from zofw.lab.provenance import code_of
+from zofw.lab.publish import publish, stand_beside
 from zofw.lab.report import make_report
 from zofw.lab.spec import read
 from zofw.lab.summary import read_summary
@@ -50,6 +54,21 @@ def test_attacks_and_their_images(data_folder, tmp_path):
     curves = read_summary(tmp_path / "fig3-smoke").cases[0]
     assert curves.n == 30 and curves.start == 0.0 and source["figure"].is_file()
     assert summary.environment.code == {curve.method: code_of(curve.method) for curve in curves.curves}
+
+
+def test_a_picture_of_one_method_run_again_keeps_the_rows_of_the_others(data_folder, tmp_path):
+    pytest.importorskip("torch")
+    experiment = read(find_experiment("fig3"), "smoke")
+    old, again = tmp_path / "old", tmp_path / "again"
+    conduct(experiment, old, workers=0, labels=["ZOFWSGD", "default"])
+    make_report(old)
+    publish(old, tmp_path / "published")
+    stand_beside(tmp_path / "published", again)
+    conduct(replace(experiment, seeds=(2,)), again, workers=0, labels=["ZOFWSGD"])
+    before, after = perturbations(experiment, old), perturbations(replace(experiment, seeds=(2,)), again)
+    assert set(before) == set(after) == {"mnist-30, ZOFWSGD", "mnist-30, default"}
+    changed = {name for name in before if not np.array_equal(before[name], after[name])}
+    assert changed == {"mnist-30, ZOFWSGD"} and all(np.abs(x).max() > 0 for x in after.values())
 
 
 @pytest.mark.slow

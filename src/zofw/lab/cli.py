@@ -27,7 +27,7 @@ from zofw.lab.guard import guarded
 from zofw.lab.information import LOOKING, shelf
 from zofw.lab.numbers import number
 from zofw.lab.options import CodeFile, Json, Methods, Only, Out, Profile, Quiet, Spec, WorkersOption
-from zofw.lab.publish import publish, published, repeat, rewrite
+from zofw.lab.publish import publish, published, repeat, rewrite, stand_beside
 from zofw.lab.records import Plain, SpecError, plain
 from zofw.lab.report import ENDS, ends, make_report, write_report
 from zofw.lab.runner import Unit, execute
@@ -249,6 +249,7 @@ def reproduce(
         target = publish_to and publish_to / (name if profile == "full" else f"{name}-{profile}")
         if (method or only) and target and (target / "summary.json").is_file():
             kept = read_summary(target)
+            stand_beside(target, folder)
         chosen = {"only": only or [], "labels": method or []}
         with watching(quiet=quiet or as_json) as watcher:
             wrong = conduct(experiment, folder, code=_code(code), workers=workers, watcher=watcher, **chosen)

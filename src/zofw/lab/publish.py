@@ -13,6 +13,7 @@ from zofw.lab.cases import NO_CODE, Code
 from zofw.lab.claims import by_heading, figures_of
 from zofw.lab.curves import DIGITS
 from zofw.lab.experiment import find_experiment, identity
+from zofw.lab.images import PERTURBATIONS
 from zofw.lab.numbers import number
 from zofw.lab.provenance import code_of, environment
 from zofw.lab.records import Plain, SpecError, plain
@@ -23,9 +24,9 @@ from zofw.lab.store import write_json
 from zofw.lab.summary import Curve, Summary, read_summary
 from zofw.run import Session, minimize
 
-__all__ = ["page", "publish", "published", "repeat", "rewrite", "standing"]
+__all__ = ["page", "publish", "published", "repeat", "rewrite", "stand_beside", "standing"]
 
-KEPT = ("*.png", "*.csv")
+KEPT = ("*.png", "*.csv", PERTURBATIONS)
 
 
 def publish(folder: Path, target: Path) -> None:
@@ -33,13 +34,20 @@ def publish(folder: Path, target: Path) -> None:
     summary = read_summary(folder)
     target.mkdir(parents=True, exist_ok=True)
     for path in target.iterdir():
-        if path.suffix in (".png", ".csv", ".json"):
+        if path.suffix in (".png", ".csv", ".json", ".npz"):
             path.unlink()
     for pattern in KEPT:
         for path in sorted(folder.glob(pattern)):
             shutil.copyfile(path, target / path.name)
     write_json(target / "summary.json", _rounded(plain(summary)))
     rewrite(target)
+
+
+def stand_beside(target: Path, folder: Path) -> None:
+    """Let the pictures of new runs show the published perturbations of the other methods too."""
+    if (target / PERTURBATIONS).is_file() and not (folder / PERTURBATIONS).exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(target / PERTURBATIONS, folder / PERTURBATIONS)
 
 
 def _rounded(value: Plain) -> Plain:

@@ -85,7 +85,10 @@ class ExploreCorrect:
         few = task.n if task.n <= FEW and begins_with_sweep(task) else 8
         return settings.fill(
             self,
-            first_batch=(min(task.n, few), "8 components, or all n after a sweep of few; it doubles where they differ too much"),
+            first_batch=(
+                min(task.n, few),
+                "8 components, or all n after a sweep of few; it doubles where they differ too much",
+            ),
             first_exploration=(max(1, int(queries)), f"2(d + 1) queries, d = {d}, and at most 500{share}"),
         )
 
