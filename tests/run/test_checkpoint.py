@@ -17,7 +17,7 @@ import scipy.sparse as sp
 import zofw
 from conftest import quadratic_sum
 from zofw.core import Stencil
-from zofw.problems import evaluate
+from zofw.problems import BlackBox, evaluate
 from zofw.run.answering import pipeline
 from zofw.run.files import run_files
 from zofw.run.files.documents import decode, encode, read_document, write_document
@@ -300,3 +300,21 @@ def test_places_where_nothing_can_be_written_are_called_by_their_name(tmp_path):
         with pytest.raises(zofw.StorageError, match=words):
             zofw.minimize(f, zofw.Simplex(), budget=300, checkpoint=path)
     assert list(tmp_path.iterdir()) == [] and list(tmp_path.parent.glob(f".{tmp_path.name}*")) == []
+
+
+def test_a_stalled_run_that_is_resumed_without_more_budget_has_stalled(tmp_path):
+    noise = np.random.default_rng(1)
+    problem = BlackBox(lambda x: float(np.abs(x - 0.2).sum() + 0.01 * noise.standard_normal()), dim=6)
+    session = zofw.Session(zofw.Simplex(), dim=6, budget=300, rng=1, method="explore-correct")
+    while (query := session.ask()) is not None:
+        session.tell(query, evaluate(problem, query))
+        session.checkpoint(tmp_path / "run.npz")
+    assert session.result().status is zofw.Status.STALLED
+    again = zofw.Session.resume(tmp_path / "run.npz")
+    assert again.ask() is None
+    assert (again.result().status, again.result().message) == (
+        session.result().status,
+        session.result().message,
+    )
+    more = zofw.Session.resume(tmp_path / "run.npz", budget=600)
+    assert more.ask() is not None

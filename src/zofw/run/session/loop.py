@@ -232,7 +232,11 @@ class Loop(RunView):
             except OutOfBudget:
                 out_of_budget = True
             if out_of_budget:
-                self._end(Status.BUDGET if run.closing is None else run.closing)
+                stalled = (
+                    run.info.ending is not None and not run.open.answers
+                )  # and no iteration has begun since
+                short = Status.STALLED if stalled else Status.BUDGET
+                self._end(short if run.closing is None else run.closing)
             elif ended is not None:
                 self._finish(ended)
             elif run.granted is None or query.cost <= self.remaining:
