@@ -34,9 +34,9 @@ class Option:
 
 OPTIONS = (
     Option("certify", "5n for a test of g, up to n(2d + 12) if it fails", "the end of the run", "no more decrease is in sight than noise hides; or, once at a point, than a gap of the tolerance would bring, or the gap is believed to be below the tolerance"),
-    Option("correct", "|S|(k + 2), and as much for curvatures that are wanting", "what its candidates promise or a certificate shows, a quarter of what the last one brought, and what a larger batch saves of its noise", "nothing is in sight, and no curvature was ever measured"),
+    Option("correct", "|S|(k + 2), and as much for curvatures that are wanting", "what its candidates promise or a certificate shows, a quarter of what the last one brought (with one atom, at most what knowing ∇f would), and what a larger batch saves of its noise", "nothing is in sight, and no curvature was ever measured"),
     Option("sweep", "n(d + 1)", "all that knowing ∇f would bring", "never"),
-    Option("walk", "half of what g has cost, and 9|S|", "as a sweep; once a sweep's price was paid, and on all components, at most 16 times what the last correction brought", "never; in place of exploring, from 16 dimensions on, where draws do not agree on a vertex, unless that is nothing"),
+    Option("walk", "half of what g has cost, and 9|S|", "all that knowing ∇f would bring; once a sweep's price was paid, and on all components, at most 16 times what the last correction brought", "never; in place of exploring, from 16 dimensions on, where draws do not agree on a vertex, unless that is nothing"),
     Option("explore", "half of what g has cost", "a third of what knowing ∇f would bring", "never"),
 )  # fmt: skip
 
