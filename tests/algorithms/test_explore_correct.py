@@ -557,3 +557,59 @@ def test_a_set_of_one_point_in_noise_is_asked_nowhere_else(seed: int) -> None:
 
     result = solve(f, zofw.Simplex(), 300, dim=1, rng=seed)
     assert np.array_equal(result.x, [1.0]) and result.nfev <= 300
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_first_look_along_directions_on_which_f_is_flat_is_not_the_last(seed):
+    """Signs (1, 1) show nothing of f(x₁ − x₂), nor of a segment whose points have to stay inside."""
+    centres = np.random.default_rng(1).normal(0.7, 0.3, 1000)
+    problem = BlackBox(
+        lambda X, i: 0.5 * ((X[:, 0] - X[:, 1])[:, None] - centres[i]) ** 2, dim=2, n=1000, vectorized=True
+    )
+    result = zofw.minimize(problem, zofw.Box(-1.0, 1.0), method="explore-correct", budget=2000, rng=seed)
+    difference = result.x[0] - result.x[1]
+    true = abs(difference - centres.mean()) * (2 + abs(difference))  # at most: ⟨∇f, x − v⟩
+    assert result.fun < 0.1 and result.gap_error > 0 and true < result.gap + 5 * result.gap_error
+    C = np.array([0.4, 0.6]) + 0.03 * np.random.default_rng(7).standard_normal((1000, 2))
+    segment = BlackBox(lambda X, i: 0.5 * ((X[:, None] - C[i]) ** 2).sum(2), dim=2, n=1000, vectorized=True)
+    options = {"inside": True, "budget": 2_000, "method": "explore-correct"}
+    result = zofw.minimize(segment, zofw.Simplex(), x0=[1.0, 0.0], rng=seed, **options)
+    assert abs(result.x - C.mean(axis=0)).max() < 0.02
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_certificate_on_a_segment_asks_inside_whatever_the_resolution(seed):
+    """In one dimension two random directions may be almost one, so no radius sets their points apart."""
+    problem = BlackBox(
+        lambda X, i: 0.5 * ((X - 0.6) ** 2).sum(1)[:, None] + 0.0 * i, dim=1, n=2, vectorized=True
+    )
+    result = zofw.minimize(
+        problem,
+        zofw.Box([0.0], [1.0]),
+        method="explore-correct",
+        budget=2000,
+        rng=seed,
+        inside=True,
+        resolution=0.01,
+    )
+    assert abs(result.x[0] - 0.6) < 1e-3
+
+
+@pytest.mark.parametrize(("d", "n", "budget"), [(4000, 300, 5000), (5000, 41, 1296), (4000, 300, 1500)])
+def test_what_is_left_of_a_budget_buys_a_sketch_of_one_component(d, n, budget):
+    slopes = np.random.default_rng(d).standard_normal((n, d))
+    problem = BlackBox(lambda X, i: X @ slopes[i].T, dim=d, n=n, vectorized=True)
+    for region in (zofw.KSparse(d // 4), zofw.L2Ball(1.0)):
+        result = zofw.minimize(problem, region, method="explore-correct", budget=budget, rng=0)
+        assert 0.98 * budget <= result.nfev <= budget
+
+
+def test_a_set_of_one_point_may_have_any_scale():
+    told = [
+        zofw.minimize(
+            BlackBox(lambda X, i, t=t: np.exp(X[:, :1] / t) + 0.0 * i, dim=1, n=2, vectorized=True),
+            zofw.Simplex(t), method="explore-correct", budget=400, rng=0,
+        ).message
+        for t in (1.0, 2.0**-11)
+    ]  # fmt: skip
+    assert told[0] == told[1]

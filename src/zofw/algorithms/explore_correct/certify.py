@@ -68,8 +68,9 @@ def certify(task: Task, state: State, rng: np.random.Generator) -> Action:
         coarser = min(state.values.coarser + 1, COARSEST)
         state = replace(state, values=replace(state.values, coarser=coarser), swept=0.0)
     values, lengths = state.means(task), np.linalg.norm(u @ [[1, 0, 1, 1], [0, 1, 1, -1]], axis=0)
-    h = min(values.step(task, ORDER), task.reach / WIDER / (float(lengths.max()) or TINY))
-    h = max(h / (2 if task.inside else 1), task.resolution / (float(lengths.min()) or math.inf))
+    most = task.reach / WIDER / (float(lengths.max()) or TINY)
+    h = min(values.step(task, ORDER), most) / (2 if task.inside else 1)
+    h = min(max(h, task.resolution / (float(lengths.min()) or math.inf)), most)
     times = SURE * diameter(task, state) * (2 if task.inside else 1)  # e and c move inside together, by half
 
     def look(h: float) -> Generator[Query, Answer, tuple[Array, Array]]:

@@ -35,7 +35,7 @@ def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
     """
     u = rng.standard_normal(task.dim)
     steps = [task.lmo(v).dense() - state.x for v in (u, -u)]
-    size = float(np.linalg.norm(steps[0] - steps[1])) or 1.0
+    size = float(np.linalg.norm(steps[0] - steps[1])) or float(np.linalg.norm(state.x)) or 1.0
     far = max(steps, key=lambda step: float(step @ step))
     batch = task.sample(rng, min(task.n, COMPONENTS))
     for spacing in SPACINGS if task.resolution == 0 else (0.0,):
@@ -89,6 +89,9 @@ def explore(
     slides 32 times on the way on the model ⟨m, z⟩ + ½L‖z − x‖², m the shrunk g and L the curvature along a unit vector, which turns
     g into g + L(z − x): inside the set a stochastic gradient step whose length falls as the gradient becomes known. The variance
     grows by L²‖z − x‖²/d, as if the Hessian differed from LI by as much as LI itself.
+
+    Where f is flat along all directions of a part, m of them, these may have missed where it is not, and take no more from the
+    variance than to (1 − 1/d)^m of it; of what the range of the values suggests, at first.
     """
     d, belief, seen, L = task.dim, state.belief, state.sketches, state.model.unit
     h, left = state.values.step(task, 3), task.remaining - (LINE * choice.batch if moves else 0)
@@ -97,12 +100,14 @@ def explore(
     rounds, spent = max(1, int(cost / (size * (b + 1)))), 0
     chunk = max(1, rounds // CHUNKS) if moves else rounds
     spread, cells = seen.spread or 0.0, 0
+    flat, prior = (state.values.unseen / h) ** 2, (state.values.range / state.values.size) ** 2 / d
     squares: list[float] = []
     variances: list[float] = []
     while len(squares) < rounds:
         control, total, here, before = walker.g, np.zeros(d), 0, len(squares)
         for turn in range(before, min(before + chunk, rounds)):
-            m = max(size, min(2, task.n)) if turn % 4 == 0 else size  # two, to see how they differ
+            two = turn % 4 == 0 and spent + 2 * (b + 1) <= left  # to see how they differ
+            m = max(size, min(2, task.n)) if two else size
             if spent + m * (b + 1) > left:
                 break
             spent += m * (b + 1)
@@ -120,9 +125,10 @@ def explore(
         spread = float(np.mean(variances)) if variances else spread
         y, own = control + total / here, float(np.mean(squares)) / (b * count)
         noise = own + max(spread / d, 0.0 if moves else state.model.spread) / here
-        belief = belief.kalman(y, noise)
+        unseen = (1 - 1 / d) ** (b * count) if max(squares[before:]) <= flat else 0.0
+        belief = belief.kalman(y, noise, unseen * min(belief.variance, prior))
         if moves:
-            walker = walker.kalman(y, noise)
+            walker = walker.kalman(y, noise, unseen * min(walker.variance, prior))
             change = L * moves.slide(task, walker.g, L, here * (b + 1) / QUERIES_PER_CALL)
             more = float(change @ change) / d
             belief = Belief(belief.g + change, belief.variance + more)

@@ -59,11 +59,11 @@ class Belief:
         share = max(1 - d * self.variance / square, math.sqrt(2 / d)) if square > 0 else 1.0
         return Belief(share * self.g, share * self.variance)
 
-    def kalman(self, y: Array, noise: float) -> Belief:
-        """Take in an estimate whose error has variance ``noise`` per coordinate."""
+    def kalman(self, y: Array, noise: float, least: float = 0.0) -> Belief:
+        """Take in an estimate whose error has variance ``noise`` per coordinate; s² stays above ``least``."""
         known = math.isfinite(self.variance)
         gain = self.variance / max(self.variance + noise, TINY) if known else 1.0
-        return Belief(self.g + gain * (y - self.g), gain * noise, (1 - gain) * self.strayed)
+        return Belief(self.g + gain * (y - self.g), max(gain * noise, least), (1 - gain) * self.strayed)
 
     def agree(self, directions: Matrix, slopes: Array, variances: Array, drift: float, turn: float) -> Belief:
         """After a move that adds ``drift`` to s² and may turn ∇f by ``turn``: g with the slopes along the columns, as far as their variances deserve."""
