@@ -206,8 +206,10 @@ def _comparable(beside: Summary, stored: StoredExperiment) -> dict[str, CaseSumm
     """
     spec = stored.spec
     runs = {curve.label: curve.runs for case in beside.cases for curve in case.curves}
-    fewer = {label: n for label, n in {**spec.fewer, **runs}.items() if n < len(spec.seeds)}
-    parts = (part for each in (spec, replace(spec, fewer=fewer)) for part in _parts(each, beside))
+    numbers = ({**spec.fewer, **runs}, runs)  # of seeds; what has no row yet may have been meant to have them all
+    fewer = [{label: n for label, n in given.items() if n < len(spec.seeds)} for given in numbers]
+    specs = (spec, *(replace(spec, fewer=given) for given in fewer))
+    parts = (part for each in specs for part in _parts(each, beside))
     if all(beside.fingerprint != part.fingerprint for part in parts):
         raise StoreError(
             f"What is published of {beside.name} is of another specification ({beside.fingerprint}, now {stored.fingerprint}), "
