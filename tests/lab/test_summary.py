@@ -141,6 +141,17 @@ def test_a_row_gets_more_seeds_beside_what_is_published(tmp_path):
     assert [(r["spsa"], r["averaged"]) for r in runs] == [(1, 2), (len(experiment.seeds), 2)]
 
 
+def test_a_row_that_is_not_published_yet_gets_fewer_seeds(tmp_path):
+    experiment, mine = replace(read(toy(tmp_path)), tuning=Tuning()), code(tmp_path)
+    out, more = tmp_path / "out", tmp_path / "more"
+    conduct(experiment, out, code=mine, workers=0, labels=["spsa"])
+    published = summarise(StoredExperiment.read(out), out)
+    conduct(replace(experiment, fewer={"averaged": 1}), more, code=mine, workers=0, labels=["averaged"])
+    merged = summarise(StoredExperiment.read(more), more, published)
+    runs = {curve.label: curve.runs for curve in merged.cases[0].curves}
+    assert runs == {"spsa": len(experiment.seeds), "averaged": 1}
+
+
 def test_a_value_below_the_published_reference_changes_every_gap(tmp_path):
     experiment = replace(read(toy(tmp_path)), tuning=Tuning(), measure="gap")
     out = tmp_path / "out"
