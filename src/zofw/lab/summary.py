@@ -206,7 +206,7 @@ def _comparable(beside: Summary, stored: StoredExperiment) -> dict[str, CaseSumm
     """
     spec = stored.spec
     runs = {curve.label: curve.runs for case in beside.cases for curve in case.curves}
-    numbers = ({**spec.fewer, **runs}, runs)  # of seeds; what has no row yet may have been meant to have them all
+    numbers = ({**spec.fewer, **runs}, runs)  # what has no row yet may have been meant to have all seeds
     fewer = [{label: n for label, n in given.items() if n < len(spec.seeds)} for given in numbers]
     specs = (spec, *(replace(spec, fewer=given) for given in fewer))
     parts = (part for each in specs for part in _parts(each, beside))
