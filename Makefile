@@ -12,7 +12,7 @@ ifneq ($(wildcard $(DATA)),)
 export ZOFW_DATA ?= $(DATA)
 endif
 
-.PHONY: demo golden test-fast mutants reproduce reproduce-full reproduce-all test cover test-slow fuzz attack lint bench docs package clean
+.PHONY: demo golden test-fast test-oldest lock history mutants reproduce reproduce-full reproduce-all test cover test-slow fuzz attack lint bench docs package clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python -m zofw.lab demo
@@ -34,6 +34,9 @@ cover: .venv/dev.stamp
 
 test-fast: .venv/dev.stamp
 	$(SINGLE) $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow" $(FAST)
+
+test-oldest: .venv-oldest/stamp
+	$(SINGLE) .venv-oldest/bin/python -m pytest -n 2 --dist worksteal -q -m "not slow" tests
 
 mutants: .venv/dev.stamp
 	$(BIN)/python tests/mutants/kill.py
@@ -60,6 +63,19 @@ lint: .venv/dev.stamp
 bench: .venv/dev.stamp
 	$(BIN)/python -m benchmarks.run
 
+history: .venv/dev.stamp
+	$(BIN)/python -m pip install -q --disable-pip-version-check asv
+	$(BIN)/asv machine --yes
+	$(BIN)/asv run --python=same --set-commit-hash "$$(git rev-parse HEAD)"
+	$(BIN)/asv publish
+
+lock: .venv/dev.stamp
+	$(BIN)/python -m pip install -q --disable-pip-version-check uv
+	head -1 requirements-dev.lock > .venv/lock
+	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --extra dev pyproject.toml \
+		| sed -E '/^(nvidia-|cuda-|triton)/d; s/^torch==([0-9.]+).*/torch==\1/' | uniq >> .venv/lock
+	mv .venv/lock requirements-dev.lock
+
 docs: .venv/dev.stamp
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
@@ -76,5 +92,10 @@ package: .venv/dev.stamp
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	touch $@ .venv/demo.stamp
 
+.venv-oldest/stamp: pyproject.toml .github/oldest.txt
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install -q --disable-pip-version-check -c .github/oldest.txt -e '.[test]'
+	touch $@
+
 clean:
-	rm -rf .venv build dist docs/_build docs/gallery docs/api/generated .coverage* .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oldest .asv build dist docs/_build docs/gallery docs/api/generated .coverage* .mypy_cache .ruff_cache

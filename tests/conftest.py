@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,13 @@ from hypothesis import HealthCheck, settings
 
 import zofw
 from zofw.problems import BlackBox
+
+if os.name != "posix":  # files that kill, fork or limit processes, which only POSIX systems can
+    NEEDS = re.compile(r"\bimport resource\b|os\.fork|SIGKILL|\bkillable\b|geteuid|killpg")
+    HERE = Path(__file__).parent
+    collect_ignore = [
+        str(path) for path in HERE.rglob("*.py") if NEEDS.search(path.read_text(encoding="utf-8"))
+    ]
 
 FUZZ = int(os.environ.get("ZOFW_FUZZ", "0"))
 """How many times more examples than in the suite, drawn at random; 0 in the suite, whose examples are always the same."""

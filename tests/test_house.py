@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "zofw"
 FILES = sorted(SOURCE.rglob("*.py"))
 ROOMS = [
-    "registry", "extras", "storage", "arrays", "atoms", "core", "schedules", "sets", "kernels", "directions", "differences",
+    "registry", "extras", "deprecations", "storage", "arrays", "atoms", "core", "schedules", "sets", "kernels", "directions", "differences",
     "problems", "algorithms", "references", "run", "desk", "data", "targets", "adapters", "extend", "lab",
 ]  # fmt: skip
 FORBIDDEN = {"algorithms": {"problems", "sets", "run"}}

@@ -1,0 +1,1 @@
+"""Times that are kept from commit to commit: ``asv run --python=same``, ``asv publish``, ``asv preview``."""
