@@ -12,11 +12,7 @@ import numpy as np
 
 import zofw
 from attacks import Finding, until
-from attacks.victim import METHODS, Sum, calls, differences, solve
-
-
-class Death(BaseException):
-    """The end of a process, as far as a run can tell."""
+from attacks.victim import METHODS, Sum, calls, differences, killed, solve
 
 
 def attack(seconds: float, rng: np.random.Generator) -> list[Finding]:
@@ -71,10 +67,10 @@ def _die(method: str, checkpoint: Path, after: int) -> None:
 
     def fun(x: np.ndarray, i: int) -> float:
         if next(count) == after:
-            raise Death
+            die()
         return component(x, i)
 
-    with contextlib.suppress(Death):
+    with killed(checkpoint) as die:
         solve(zofw.problems.BlackBox(fun, dim=component.dim, n=component.n), method, checkpoint)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -42,6 +46,31 @@ def solve(fun: Any, method: str, checkpoint: Path | None = None, **settings: Any
     if checkpoint is not None:
         given |= {"checkpoint": checkpoint, "resume": "auto"}
     return zofw.minimize(fun, zofw.L2Ball(1.0), method=method, **given)
+
+
+class Death(BaseException):
+    """The end of a process."""
+
+
+@contextmanager
+def killed(checkpoint: Path) -> Iterator[Callable[[], NoReturn]]:
+    """Give a function that ends the block and leaves the files of a run as SIGKILL at that call would leave them."""
+    with tempfile.TemporaryDirectory() as elsewhere:
+        kept = Path(elsewhere)
+
+        def die() -> NoReturn:
+            for path in checkpoint.parent.glob(f"{checkpoint.name}*"):
+                shutil.copy(path, kept)
+            raise Death
+
+        with suppress(Death):
+            yield die
+        if not any(kept.iterdir()):
+            return
+        for path in checkpoint.parent.glob(f"{checkpoint.name}*"):
+            path.unlink()
+        for path in kept.iterdir():
+            shutil.copy(path, checkpoint.parent)
 
 
 def calls(paid: Path) -> int:

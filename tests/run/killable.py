@@ -23,7 +23,7 @@ from zofw.problems import BlackBox
 from zofw.run.files import run_files
 
 sys.path.append(str(Path(__file__).parents[2]))
-from attacks.victim import BUDGET, DIM, N, calls, differences, solve  # noqa: F401
+from attacks.victim import BUDGET, DIM, N, calls, differences, killed, solve  # noqa: F401
 from attacks.victim import Sum as Counted
 
 

@@ -215,20 +215,16 @@ def test_an_interrupted_iteration_is_taken_up_where_it_was(tmp_path):
     assert part.nfev == whole.nfev
 
 
-class Death(BaseException):
-    """The end of a process, as far as a run can tell."""
-
-
 def died(path: Path, calls: int) -> zofw.problems.BlackBox:
     """A run whose process ended in the middle of its evaluation number ``calls``; and the problem it had."""
     f, made = killable.problem(), itertools.count()
 
     def dying(x, i):
         if next(made) == calls:
-            raise Death
+            die()
         return f.fun(x, i)
 
-    with pytest.raises(Death):
+    with killable.killed(path) as die:
         killable.run("zsfw-dvr", path, zofw.problems.BlackBox(dying, dim=f.dim, n=f.n))
     return f
 

@@ -25,10 +25,6 @@ from zofw.run.session.told import check_answer
 quick = examples(60)
 
 
-class Death(BaseException):
-    """The end of a process."""
-
-
 @pytest.fixture(scope="module")
 def run():
     """The files of a run that died on its way, and how it would have ended."""
@@ -36,7 +32,7 @@ def run():
 
     def dying(x, i):
         if next(calls) == 70:
-            raise Death
+            die()
         return good(x, i)
 
     good = killable.Counted(None)
@@ -44,10 +40,10 @@ def run():
         patch.setattr(pipeline, "KEPT_SECONDS", 0.0)
         path = Path(folder) / "run.npz"
         box = zofw.problems.BlackBox(dying, dim=killable.DIM, n=killable.N)
-        with pytest.raises(Death):
+        with killable.killed(path) as die:
             killable.run("zsfw-dvr", path, box)
         files = {file.name: file.read_bytes() for file in path.parent.iterdir()}
-    assert set(files) == {"run.npz", "run.npz.journal"}
+    assert set(files) == {"run.npz", "run.npz.journal", "run.npz.lock"}
     return files, killable.run("zsfw-dvr", None, killable.problem())
 
 

@@ -116,17 +116,9 @@ def test_skipping_ends_when_more_than_a_tenth_fails(tmp_path):
 
 def test_what_was_skipped_survives_a_kill(tmp_path):
     result = solve(Moody(lambda call: call in (20, 50)), on_error="skip")
-
-    class Death(BaseException):
-        pass
-
-    def die():
-        if f.calls == 70:
-            raise Death
-        return math.nan
-
-    f, path = Moody(lambda call: call in (20, 50, 70), die), tmp_path / "run.npz"
-    with pytest.raises(Death):
+    path = tmp_path / "run.npz"
+    with killable.killed(path) as die:
+        f = Moody(lambda call: call in (20, 50, 70), lambda: die() if f.calls == 70 else math.nan)
         solve(f, on_error="skip", checkpoint=path)
     again = zofw.resume(path, BlackBox(f, dim=killable.DIM, n=killable.N))
     np.testing.assert_array_equal(again.x, result.x)

@@ -168,16 +168,13 @@ def interrupted(path: Path, f, after: int, **settings: object) -> None:
     """A run whose process ends, as by SIGKILL, after so many evaluations."""
     calls = itertools.count()
 
-    class Death(BaseException):
-        pass
-
     def dying(*arguments):
         if next(calls) == after:
-            raise Death
+            die()
         return f.fun(*arguments)
 
     box = zofw.problems.BlackBox(dying, dim=f.dim, n=f.n, vectorized=f.vectorized, at_once=f.at_once)
-    with pytest.raises(Death):
+    with killable.killed(path) as die:
         killable.run("zsfw-dvr", path, box, **settings)
 
 

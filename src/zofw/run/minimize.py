@@ -306,6 +306,10 @@ def drive(pipeline: Pipeline, session: Session, progress: bool | None = None) ->
             files.save(session.snapshot())
             error.add_note(f"The run is saved in {files.path}; zofw.resume(path, problem) continues it.")
         raise
+    except BaseException:
+        if files is not None:
+            files.save(session.snapshot())
+        raise
     finally:
         session.observers = [one for one in session.observers if one not in watchers]
         bar.close()

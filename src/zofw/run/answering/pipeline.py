@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from zofw.core import Answer, Array, Batch, EvaluationError, Problem, Query, Tile
 from zofw.problems.abilities import Abilities, Sums, abilities
 from zofw.problems.evaluate import Part, assemble, cells, own_sums, reduce_table, tiles
-from zofw.run.answering.policy import Retry, Stopped, blamed, within
+from zofw.run.answering.policy import Escaped, Retry, Stopped, blamed, within
 from zofw.run.answering.signals import Interrupted, Signals
 from zofw.run.files.documents import FileError
 from zofw.run.files.journal import EntryKind
@@ -237,7 +237,7 @@ class Here:
                 found.append(value)
                 if time.perf_counter() - began >= seconds:
                     break
-        except (Exception, KeyboardInterrupt, SystemExit) as error:
+        except BaseException as error:
             return (Sums(np.array(found)) if found else None), blamed(error)
         return Sums(np.array(found)), None
 
@@ -362,6 +362,8 @@ class Attempts:
         what = "Diagnosis" if self.session is None else f"Query {self.session.run.number}"
         logger.warning("%s, attempt %d: %s", what, attempt, error)
         self.interrupted |= isinstance(error, Stopped)
+        if isinstance(error, Escaped):
+            self.error = error
         if self.over:
             return None
         if self.session is not None and query.cost > self.session.remaining - self._lost:
@@ -380,10 +382,11 @@ class Attempts:
 
     def end(self, paid: int) -> None:
         """Leave the query without an answer: what was paid is charged, or waits in the journal to be taken up again."""
+        self._charge(paid)
+        if isinstance(self.error, Escaped):
+            raise self.error.raised or self.error
         if self.unaffordable:
-            self._charge(paid)
             return
-        self._charge()
         if self.interrupted:
             raise Interrupted
         if self.error is None:

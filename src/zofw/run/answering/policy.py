@@ -87,12 +87,30 @@ class Stopped(EvaluationError):
     """The objective was interrupted, by Ctrl-C or from within, and the run is to end where it is."""
 
 
+class Escaped(EvaluationError):
+    """An exception that no policy may catch, such as GeneratorExit: charged, and raised as it is once the run is saved."""
+
+    def __init__(self, reason: str, raised: BaseException | None = None) -> None:
+        super().__init__(reason)
+        self.raised = raised
+
+    def __reduce__(self) -> tuple[type[Escaped], tuple[str]]:
+        """Leave the exception behind: in another process it is an error of the objective like any other."""
+        return Escaped, (self.reason,)
+
+
 def blamed(error: BaseException) -> EvaluationError:
-    """An error of the objective as an :class:`EvaluationError`."""
+    """Return an error of the objective as an :class:`EvaluationError`."""
     if isinstance(error, EvaluationError):
         return error
-    kind = EvaluationError if isinstance(error, Exception) else Stopped
-    found = kind(f"The objective raised {type(error).__name__}: {error}")
+    reason = f"The objective raised {type(error).__name__}: {error}"
+    found: EvaluationError
+    if isinstance(error, Exception):
+        found = EvaluationError(reason)
+    elif isinstance(error, (KeyboardInterrupt, SystemExit)):
+        found = Stopped(reason)
+    else:
+        found = Escaped(reason, error)
     found.__cause__ = error
     return found
 
