@@ -10,10 +10,11 @@ import pytest
 import scipy.sparse as sp
 
 import zofw
-from zofw.algorithms.ridge_newton import RidgeNewton, _approved, _newton
+from zofw.algorithms.model.mixture import Mixture
+from zofw.algorithms.ridge_newton import RidgeNewton, _newton
 from zofw.algorithms.ridge_newton.blocks import colours, measure, price
 from zofw.algorithms.ridge_newton.rays import learn, probe, restricted
-from zofw.algorithms.ridge_newton.solve import Mixture, Model, by_projection, over_atoms
+from zofw.algorithms.ridge_newton.solve import Model, by_projection, over_atoms
 from zofw.atoms import Dense
 from zofw.core import Answer, Batch, Task
 from zofw.problems import BlackBox, Logistic, MatrixCompletion
@@ -107,21 +108,6 @@ def test_momentum_that_points_uphill_is_given_up() -> None:
     assert np.linalg.norm(found - best) <= 1e-6 * size
 
 
-def test_a_step_is_shortened_by_the_parabola_through_its_values() -> None:
-    """θ⁺ = −slope/bend with bend = 2(f(θ) − f(0) − θ·slope)/θ², between 0.1 θ and 0.5 θ."""
-    f = text()
-    task, x, step = Task(zofw.L1Ball(5.0), f.dim, 300), np.zeros(f.dim), np.eye(f.dim)[0]
-    search = _approved(task, x, step, task.all, 2.0, slope=-1.0, decrease=0.5)
-    refused = [Answer(np.array([[value]])) for value in (2.3, 2.1)]  # f(0) = 2
-    thetas = [float(query.anchors[0, 0]) for query in (next(search), *map(search.send, refused))]
-    first = 1.0 / (2 * (0.3 + 1.0))
-    second = 1.0 / (2 * (0.1 + first) / first**2)
-    assert thetas == pytest.approx([1.0, first, second])
-    with pytest.raises(StopIteration) as end:
-        search.send(Answer(np.array([[1.9]])))
-    assert end.value.value == pytest.approx((second, 0.1))
-
-
 def test_a_part_of_a_step_is_a_mixture_of_both_ends() -> None:
     f, ball = text(), zofw.L1Ball(5.0)
     task = Task(ball, f.dim, 300, known_pattern=f.pattern)
@@ -129,7 +115,7 @@ def test_a_part_of_a_step_is_a_mixture_of_both_ends() -> None:
     which = np.flatnonzero(f.pattern(task.all).sizes > 1).astype(np.int64)
     rays, at = answered(f, learn(task, x, which, f.pattern(Batch(300, which)), 1e-4, 1e-16))
     state = replace(RidgeNewton().init(task, x), rays=rays, at=at, looked=300, next="newton")
-    newton = _newton(task, state, replace(state.other.values, noise=1e-16, range=1.0))
+    newton = _newton(task, state, replace(state.values, noise=1e-16, range=1.0))
     next(newton)
     before = len(which) / 300 * float(at.value.mean())
     newton.send(Answer(np.array([[2 * before]])))  # the whole step is refused, a part of it is not
@@ -273,14 +259,6 @@ def test_points_that_must_stay_inside_do() -> None:
     support = [f.pattern(Batch(100, np.array([i]))).index for i in range(100)]
     problem = BlackBox(checked, dim=20, n=100, support=support)
     zofw.minimize(problem, ball, method="ridge-newton", budget=5_000, rng=0, inside=True)
-
-
-def test_an_atom_of_both_mixtures_stands_once() -> None:
-    """Partial steps double the atoms otherwise, and the small quadratic programme stands still."""
-    a, b, c = (Dense(row) for row in np.eye(3))
-    mixed = Mixture((a, b), np.array([0.5, 0.5])).toward(Mixture((b, c), np.array([0.25, 0.75])), 0.2)
-    assert mixed.atoms == (a, b, c)
-    np.testing.assert_allclose(mixed.weights, [0.4, 0.45, 0.15])
 
 
 def test_a_set_of_one_point_is_its_own_solution() -> None:

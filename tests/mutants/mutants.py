@@ -176,11 +176,11 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
         "if float((y - new) @ (new - x)) < 0:",
     ),
     (
-        A + "ridge_newton/solve.py",
+        A + "model/mixture.py",
         "list(self.atoms), [*((1 - share) * self.weights)]",
         "list(self.atoms), [*(share * self.weights)]",
     ),
-    (A + "ridge_newton/__init__.py", "before - theta * slope) / theta**2", "before - theta * slope) / theta"),
+    (A + "model/line_search.py", "before - theta * slope) / theta**2", "before - theta * slope) / theta"),
     (
         A + "ridge_newton/__init__.py",
         "sines[lengths > 0] <= PARALLEL**2",

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from zofw.algorithms import settings
 from zofw.algorithms.facts import Facts
+from zofw.algorithms.model.mixture import Mixture
 from zofw.algorithms.registry import methods
 from zofw.atoms import Atom, Dense
 from zofw.core import Array, FirstOrderTask, Info, Step, gap
@@ -187,7 +188,7 @@ class FrankWolfe:
         if growth >= 0:
             w[i] = 0.0 if gamma == most else w[i] - gamma
         atoms, w = _with(atoms, w, s, gamma if growth <= 0 else 0.0, heights == s.dot(g))
-        x = _combine(atoms, w) if (t + 1) % REFORM == 0 else x + gamma * d
+        x = Mixture(atoms, w).point() if (t + 1) % REFORM == 0 else x + gamma * d
         return self.State(t + 1, x, atoms, w), Info(
             promised, bound=promised, at_start=True, numbers={"gamma": gamma, "active": float(len(atoms))}
         )
@@ -214,11 +215,3 @@ def _with(
     left = tuple(a for a, weight in zip(atoms, w, strict=True) if weight > 0.0)
     w = w[w > 0.0]
     return left, w / w.sum()
-
-
-def _combine(atoms: tuple[Atom, ...], w: Array) -> Array:
-    """Σ w_i a_i."""
-    x = np.zeros(atoms[0].dim)
-    for a, weight in zip(atoms, w, strict=True):
-        a.add_to(x, float(weight))
-    return x

@@ -38,11 +38,12 @@ import numpy as np
 from zofw.algorithms import settings
 from zofw.algorithms.explore_correct.certify import certify, converged, stalled, sweep
 from zofw.algorithms.explore_correct.correct import correct
-from zofw.algorithms.explore_correct.explore import explore, probe
+from zofw.algorithms.explore_correct.explore import LEAST, explore
 from zofw.algorithms.explore_correct.options import FEW, OPTIONS, begins_with_sweep, choose, propose
 from zofw.algorithms.explore_correct.state import Action, Belief, Model, Sketches, State
 from zofw.algorithms.explore_correct.walk import walk
 from zofw.algorithms.facts import Facts
+from zofw.algorithms.model.noise import Values, probe
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.atoms import Dense
@@ -101,11 +102,17 @@ class ExploreCorrect:
         model = Model((Dense(x0),), np.ones(1), none, none, batch)
         return State(0, x0, x0, Belief(np.zeros(task.dim), math.inf), Sketches(few), model)
 
+    def continued(self, task: Task, x: Array, values: Values, value: float = 0.0) -> State:
+        """Return the state of a run that goes on at x and knows the noise of its values."""
+        start = self.init(task, x)
+        batch = max(start.model.batch, LEAST) if values.random else start.model.batch
+        return replace(start, values=values, value=value, model=replace(start.model, batch=batch))
+
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         before = task.paid
         if math.isinf(state.values.noise):
-            state = yield from probe(task, state, rng)
-            return replace(state, t=state.t + 1), Info(bound=math.inf)
+            values, value = yield from probe(task, state.x, rng)
+            return replace(self.continued(task, state.x, values, value), t=state.t + 1), Info(bound=math.inf)
         choice, state = choose(task, state, self.first_exploration), replace(state, brought=0.0)
         actions: dict[str, Action] = {
             "certify": certify(task, state, rng),
@@ -115,7 +122,7 @@ class ExploreCorrect:
             "explore": explore(task, state, rng, choice),
         }
         state = yield from actions[choice.name]
-        values, spent, sure = state.values, task.paid - before, state.certificate
+        values, spent, bound = state.values, task.paid - before, state.certificate
         proposal = propose(task, state, rng, spent) if math.isfinite(state.belief.variance) else None
         told = [1, spent, choice.worth, state.brought]
         seen = state.brought > (0.0 if values.random else values.unseen)
@@ -129,8 +136,8 @@ class ExploreCorrect:
         )
         numbers = {"atoms": len(state.model.atoms), "batch": state.model.batch} | columns(state)
         ending = converged(task, state) or stalled(task, state)
-        if sure is not None:
-            return state, Info(sure.gap, sure.error, sure.bound, ending=ending, numbers=numbers)
+        if bound is not None:
+            return state, Info(bound.gap, bound.error, bound.bound, ending=ending, numbers=numbers)
         gap, error = (None, None) if proposal is None else (proposal.gap, proposal.gap_error)
         return state, Info(gap, error, math.inf, ending=ending, numbers=numbers)
 
@@ -142,4 +149,4 @@ def columns(state: State) -> dict[str, float]:
     return {f"{act} {name}": float(number) for act, name, number in told}
 
 
-__all__ = ["OPTIONS", "ExploreCorrect"]
+__all__ = ["OPTIONS", "ExploreCorrect", "State"]

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.quadratic import simplex_step
 from zofw.algorithms.explore_correct.state import Action, Choice, Model, State
+from zofw.algorithms.model.line_search import approved
+from zofw.algorithms.model.mixture import carrying
+from zofw.algorithms.model.quadratic import simplex_step
 from zofw.atoms import Atom, Dense, Sparse
 from zofw.core import Answer, Array, Batch, Matrix, Purpose, Query, Stencil, Task
 from zofw.differences import base_values, curvatures, slopes
@@ -22,7 +24,6 @@ LARGE = 1000  # dimensions from which on sparse directions save time
 MOST_ATOMS = 64  # beyond, the two lightest become one
 PROGRESS = 4.0  # two batches differ by 2·noise in their optima; twice that is progress
 DRIFT = 0.05  # mean squared H-cosine between a move and a coordinate that nobody measured
-ARMIJO = 0.1
 ENOUGH = 4.0  # times the batch: a curvature from so many components is not measured again
 LONG = 1e-3  # a radius at which points had better stay in the set
 SMALL = 1e-12  # relative to the range: a decrease that a model may promise by its rounding alone
@@ -149,7 +150,10 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
     else:  # the best atom already, on this batch: what a slope of one standard error would bring
         noise, taken = gain(math.sqrt(float(error.sum()) / max(len(live), 1)), unit * far), 0.0
     p, lin, decrease = taken * p, taken * lin, taken * (2 - taken) * decrease
-    theta, value = yield from guard(task, state.x, np.asarray(D @ p), got, lin, small)
+    step = np.asarray(D @ p)
+    theta, value = yield from approved(
+        task, state.x, step, got.batch, got.value, lin, longest=0.7, tries=6, lost=small
+    )
     refused = taken > 0 and theta < 1
     p, seen, promised = theta * p, max(got.value - value, 0.0), decrease
     if refused:  # the model was wrong, not the sample
@@ -174,10 +178,9 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
     turn = unit * float(np.linalg.norm(D @ p))
     noises = error + (surprise * bent) ** 2
     belief = state.belief.agree(D[:, live], (c + bent)[live], noises[live], drift, turn)
-    mixture = (w * a.dense() for a, w in zip(model.atoms, model.weights, strict=True))
     return replace(
         state,
-        x=state.x if still else np.sum(list(mixture), axis=0),
+        x=state.x if still else model.point(),
         belief=state.belief if still and state.swept else belief,  # nothing is learnt beyond a sweep
         walker=None,
         model=model,
@@ -187,20 +190,6 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
         value=value,
         brought=brought,
     )
-
-
-def guard(
-    task: Task, x: Array, step: Array, got: Measured, lin: float, small: float
-) -> Generator[Query, Answer, tuple[float, float]]:
-    """The share θ of a step that the values on its batch approve, and the value there; 0 where the budget cannot tell."""
-    theta, tries = 1.0, 0
-    while lin < 0 and tries < 6 and len(got.batch) <= task.remaining:
-        value = float((yield Query(x + theta * step, got.batch, purpose=Purpose.LINE_SEARCH)).values[0, 0])
-        if value <= got.value + ARMIJO * theta * lin or abs(theta * lin) < small:
-            return theta, value
-        rise = value - got.value - theta * lin
-        theta, tries = min(max(-(theta**2) * lin / (2 * rise), 0.1 * theta), 0.7 * theta), tries + 1
-    return 0.0, got.value
 
 
 def gain(slope: float, bend: float) -> float:
@@ -221,9 +210,8 @@ def offsets(atoms: tuple[Atom, ...], origin: Array) -> Matrix:
 
 def with_weights(model: Model, weights: Array) -> Model:
     """The model with these weights: atoms without any go, and of more than 64 the two lightest become one."""
-    weights = np.where(weights < 1e-14, 0.0, weights)
-    keep = np.flatnonzero(weights)
-    atoms, w = [model.atoms[j] for j in keep], weights[keep] / weights.sum()
+    keep, w = carrying(weights)
+    atoms = [model.atoms[j] for j in keep]
     H, W = model.H[np.ix_(keep, keep)], model.W[np.ix_(keep, keep)]
     while len(atoms) > MOST_ATOMS:
         i, j = np.argsort(w)[:2]
@@ -232,16 +220,6 @@ def with_weights(model: Model, weights: Array) -> Model:
         atoms, w = [*(atoms[q] for q in others), mean], np.append(w[others], total)
         H, W = (np.pad(A[np.ix_(others, others)], (0, 1)) for A in (H, W))
     return replace(model, atoms=tuple(atoms), weights=w, H=H, W=W)
-
-
-def with_atom(model: Model, atom: Atom, share: float) -> Model:
-    """The model after x ← (1 − share)x + share·atom."""
-    keys, weights = [a.key() for a in model.atoms], (1 - share) * model.weights
-    if atom.key() in keys:
-        weights[keys.index(atom.key())] += share
-        return with_weights(model, weights)
-    H, W = np.pad(model.H, (0, 1)), np.pad(model.W, (0, 1))
-    return with_weights(replace(model, atoms=(*model.atoms, atom), H=H, W=W), np.append(weights, share))
 
 
 def variance_of(answer: Answer) -> Array:

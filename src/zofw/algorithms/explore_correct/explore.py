@@ -1,4 +1,4 @@
-"""PROBE and EXPLORE: what values can show, and learning the gradient from few components."""
+"""EXPLORE: learn the gradient from few components."""
 
 from __future__ import annotations
 
@@ -8,57 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from zofw.algorithms.explore_correct.moves import Moves
-from zofw.algorithms.explore_correct.state import ROUNDING, TINY, Action, Belief, Choice, State, Values
-from zofw.core import OutOfBudget, Purpose, Query, Stencil, Task
-from zofw.differences import base_values, slopes
-from zofw.directions import Explicit, Rademacher
+from zofw.algorithms.explore_correct.state import Action, Belief, Choice, State
+from zofw.algorithms.model.noise import TINY
+from zofw.core import OutOfBudget, Query, Stencil, Task
+from zofw.differences import slopes
+from zofw.directions import Rademacher
 
-SPACINGS = (1e-8, 3e-7, 1e-5, 3e-4, 1e-2, 0.16)  # of the line of the probe, tried until the values differ
-SHORT = 1e-4
-FAR = 0.9  # of the way to a vertex
-COMPONENTS = 4  # of the probe
 LEAST = 8  # answers of a random oracle from one point, to see how they differ
-RANDOM = 1e-6  # of the range: two values at one point that differ by more are random, not merely rounded
 PIECES = 64  # sketches of one exploration, about
 CHUNKS = 32  # moves of one walk
 QUERIES_PER_CALL = 4  # of the LMO
 LINE = 9  # most queries per component of the values and the correction that end a walk
-
-
-def probe(task: Task, state: State, rng: np.random.Generator) -> Action:
-    """Four equidistant values along a random line, and one near a vertex; again wider, while the values do not differ.
-
-    The third difference of four values has √20 times their noise (Moré and Wild), which is at least the rounding of the values.
-    The line leads to that vertex too where it is long or points must stay inside the set; else it does not, since a vertex may
-    have one entry and components may not depend on it. Where the task has a resolution, points so near are one to whoever
-    evaluates: instead of the table x is asked for again.
-    """
-    u = rng.standard_normal(task.dim)
-    steps = [task.lmo(v).dense() - state.x for v in (u, -u)]
-    size = float(np.linalg.norm(steps[0] - steps[1])) or float(np.linalg.norm(state.x)) or 1.0
-    far = max(steps, key=lambda step: float(step @ step))
-    batch = task.sample(rng, min(task.n, COMPONENTS))
-    for spacing in SPACINGS if task.resolution == 0 else (0.0,):
-        line = far if task.inside or spacing > SHORT else u * (size / float(np.linalg.norm(u)))
-        points = np.column_stack([spacing * line, 2 * spacing * line, 3 * spacing * line, FAR * far])
-        query = Query(state.x, batch, Explicit(points), 1.0, Stencil.FORWARD, Purpose.NOISE)
-        answer = yield query
-        rises = np.append(0.0, slopes(query, answer)[0])
-        if len(np.unique(rises[:4])) > 2 or 4 * query.cost > task.remaining:
-            break
-    value = float(base_values(query, answer)[0])
-    again = abs(float((yield Query(state.x, batch, purpose=Purpose.NOISE)).values[0, 0]) - value)
-    spread, rounding = float(np.ptp(rises)), ROUNDING * float(np.abs(answer.values).max())
-    third = abs(float(np.diff(rises[:4], 3)[0])) / math.sqrt(20)
-    apart = np.diff(np.unique(rises[:4]))
-    step = (
-        float(apart.min()) if len(apart) else spread
-    )  # one value: steps may be as high as all that was seen
-    quantum = step if spacing > SPACINGS[0] else 0.0  # nearer by, values were equal
-    noise = max(third, again, rounding, quantum) * math.sqrt(len(batch))
-    values = Values(noise, spread, size, random=again > max(RANDOM * spread, rounding))
-    model = replace(state.model, batch=max(state.model.batch, LEAST)) if values.random else state.model
-    return replace(state, values=values, value=value, model=model)
 
 
 def sizes(task: Task, state: State, cost: float) -> tuple[int, int]:

@@ -11,7 +11,8 @@ from zofw.algorithms.explore_correct.certify import certificate_price, goal, spe
 from zofw.algorithms.explore_correct.correct import PROGRESS, Plan, gain, offsets
 from zofw.algorithms.explore_correct.explore import LINE, QUERIES_PER_CALL
 from zofw.algorithms.explore_correct.moves import Moves
-from zofw.algorithms.explore_correct.state import TINY, Candidate, Choice, Proposal, State
+from zofw.algorithms.explore_correct.state import Candidate, Choice, Proposal, State
+from zofw.algorithms.model.noise import TINY
 from zofw.atoms import Atom
 from zofw.core import OutOfBudget, Task
 
@@ -164,8 +165,8 @@ def correction(task: Task, state: State, proposal: Proposal) -> Choice:
     model, most = state.model, wanted(task, state)
     now, then = (state.left_out(task, size) / size for size in (model.batch, most))
     saved = max(model.noise - (model.noise * then / now if now > 0 else 0.0), 0.0)
-    sure = state.certificate
-    shown = 0.0 if sure is None else gain(max(sure.gap - sure.error, 0.0), state.bend)
+    bound = state.certificate
+    shown = 0.0 if bound is None else gain(max(bound.gap - bound.error, 0.0), state.bend)
     again = 0.25 * max(model.decrease - model.noise, 0.0)
     if len(model.atoms) == 1:  # nothing to solve again
         again = min(again, proposal.knowing)

@@ -4,43 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from zofw.algorithms.model.certificate import Certificate
+from zofw.algorithms.model.mixture import Mixture
+from zofw.algorithms.model.noise import TINY, Values
 from zofw.atoms import Atom
 from zofw.core import Answer, Array, Batch, Matrix, Query, Task
-
-LONGEST = 0.3  # radius, relative to the set
-TINY = 1e-300
-ROUNDING = 2.0**-52
-
-
-@dataclass(frozen=True)
-class Values:
-    """What values can show: their noise ε, how much they vary over the set, and the radii that follow."""
-
-    noise: float = math.inf  # standard deviation of one value; infinite until it was probed
-    range: float = 0.0  # greatest difference of two values seen
-    size: float = 1.0  # of the set
-    random: bool = False  # the same point gave two values: n counts as infinite
-    coarser: int = 0  # radii are 4^coarser times as long, after finer ones showed nothing
-
-    @property
-    def unseen(self) -> float:
-        """A decrease that noise hides."""
-        return 4.0 * self.noise
-
-    def radius(self, task: Task, order: float) -> float:
-        """(ε/range)^{1/order} of the set, if points so near can be told apart; a pair of directions has to fit inside."""
-        relative = min(self.noise / self.range, 1.0) if self.noise > 0 < self.range else 1.0
-        least = task.resolution * math.sqrt(task.dim) / self.size
-        fraction: float = max(4.0**self.coarser * relative ** (1 / order), least)
-        return min(fraction, LONGEST, task.reach / (2 * self.size))
-
-    def step(self, task: Task, order: float) -> float:
-        """The same along coordinates or signs, a length: signs along all coordinates together are √d long."""
-        return self.radius(task, order) * self.size / math.sqrt(task.dim)
 
 
 @dataclass(frozen=True)
@@ -85,11 +57,9 @@ class Sketches:
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Mixture):
     """x = Σ w_j a_j, and the quadratic model of f on those atoms: curvatures H, each from W components."""
 
-    atoms: tuple[Atom, ...]
-    weights: Array
     H: Array
     W: Array
     batch: int
@@ -138,23 +108,6 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """The gap at x from all components, and what its error is made of."""
-
-    gap: float
-    noise: float  # the error of the gradient that it is taken from
-    kink: float
-
-    @property
-    def error(self) -> float:
-        return self.noise + self.kink
-
-    @property
-    def bound(self) -> float:
-        return max(self.gap, 0.0) + self.error
-
-
-@dataclass(frozen=True)
 class State:
     """The iterate and what is known there."""
 
@@ -175,23 +128,9 @@ class State:
     tallies: dict[str, Array] = field(default_factory=dict)  # times, queries, promised, brought
 
     @property
-    def sure(self) -> Certificate:
-        """The certificate, where there is one."""
-        return self.certificate or Certificate(math.inf, math.inf, math.inf)
-
-    @property
     def bend(self) -> float:
         """Curvature along a line across the set."""
         return self.model.unit * self.values.size**2
-
-    def certified(self, goal: float) -> bool:
-        """Whether the gap at x is known to be at most the goal."""
-        return self.sure.bound <= goal
-
-    def means(self, task: Task) -> Values:
-        """What means over all components can show: their noise is ε/√n, and the rounding of the mean."""
-        noise = max(self.values.noise / math.sqrt(task.n), ROUNDING * abs(self.value))
-        return replace(self.values, noise=noise)
 
     def left_out(self, task: Task, size: float) -> float:
         """1 − m/n: the share of its sampling error that a batch without replacement keeps."""

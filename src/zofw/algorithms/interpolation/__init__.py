@@ -169,10 +169,12 @@ class Interpolation:
         state, bound = yield from certify(task, frame, state, rng)
         held = replace(state, best=held.best, lowest=held.lowest)
         numbers = {"radius": state.delta, "points": float(len(state.chosen))}
-        info = Info(gap=bound.gap, gap_error=bound.error / CONFIDENCE, bound=bound.total, numbers=numbers)
-        if bound.total <= (bound.tolerance if task.gap_tol is None else task.gap_tol):
+        info = Info(
+            gap=bound.gap, gap_error=bound.slope_error / CONFIDENCE, bound=bound.bound, numbers=numbers
+        )
+        if bound.bound <= (bound.tolerance if task.gap_tol is None else task.gap_tol):
             sentence = (
-                f"The Frank-Wolfe gap at x is at most {bound.total:.2g} (99 % confidence, from two-sided slopes); "
+                f"The Frank-Wolfe gap at x is at most {bound.bound:.2g} (99 % confidence, from two-sided slopes); "
                 f"values with noise {bound.noise:.1g} show none below {bound.tolerance:.2g}."
             )
             return held, replace(info, ending=Ending(True, sentence))

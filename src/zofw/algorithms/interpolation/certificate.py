@@ -8,30 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from zofw.algorithms.interpolation.frame import Frame
-from zofw.algorithms.interpolation.state import Bound, State, ask
+from zofw.algorithms.interpolation.state import State, ask
+from zofw.algorithms.model.certificate import COARSE, Certificate
+from zofw.algorithms.model.noise import rounding_of
 from zofw.core import WORST, Answer, Array, OutOfBudget, Purpose, Query, Task
 
 PROBES = 2  # random directions along which slopes are compared at h and 2h
 CONFIDENCE = 3.0  # deviations
-COARSE = 1e-4  # of the range of the values: a greater bound is no convergence, only noise
 THIN = 1e-6  # of the diameter: a ball in the set that is smaller is no room for differences
 NOISE_OF_KINK = 7.0  # times ε/h: what κ shows where there is none, (4S(h) − S(2h))/2h of four values each
-
-
-def noise_of(values: Array) -> float:
-    """The rounding of values: that of numbers or, where some are equal and all differ by multiples of one number, that one."""
-    rounding = 2.0**-52 * float(np.abs(values).max())
-    low = np.sort(values)[: len(values) // 2]  # nearest to the minimum, where rounding is finest
-    distinct = np.unique(low)
-    if len(distinct) == len(low):
-        return rounding
-    distinct = np.unique(values) if len(distinct) == 1 else distinct
-    if len(distinct) == 1:
-        return rounding
-    quantum = float(np.diff(distinct).min())
-    multiples = (distinct - distinct[0]) / quantum
-    stepped = np.abs(multiples - np.round(multiples)).max() <= 0.01
-    return max(rounding, quantum) if stepped else rounding
 
 
 def price(task: Task, frame: Frame) -> int:
@@ -41,7 +26,7 @@ def price(task: Task, frame: Frame) -> int:
 
 def certify(
     task: Task, frame: Frame, state: State, rng: np.random.Generator, steps: float = 0.0
-) -> Generator[Query, Answer, tuple[State, Bound]]:
+) -> Generator[Query, Answer, tuple[State, Certificate]]:
     r"""Central slopes g along the axes of the hull at z; near the boundary 2g₁ − g₂, those at z + τ(c − z) and z + 2τ(c − z).
 
     c is the centre of a ball in the set, and τ such that all points are members. The error of g has four parts, each times
@@ -55,8 +40,8 @@ def certify(
         raise OutOfBudget
     r, z, size, seen = frame.rank, state.z, state.size, _seen(state)
     if not len(seen):
-        return state, Bound(np.inf, 0.0, 0.0, 0.0, 0.0)
-    noise, spread, began = max(noise_of(seen), steps), float(np.ptp(seen)), state
+        return state, Certificate(np.inf, 0.0, 0.0, 0.0, 0.0)
+    noise, spread, began = max(rounding_of(seen), steps), float(np.ptp(seen)), state
     h = size * min((noise / spread) ** (1 / 3) if spread > 0 else 1.0, 1e-2)
     u = rng.standard_normal((PROBES, r))
     u /= np.linalg.norm(u, axis=1)[:, None]
@@ -64,7 +49,7 @@ def certify(
     least = (1 + THIN) * task.resolution / _spacing(axes) if task.resolution else 0.0  # and rounding
     centre, radius = (z, np.inf) if _fits(frame, z, max(h, least) * axes) else frame.inner_ball
     if radius < THIN * size:
-        return state, Bound(np.inf, 0.0, 0.0, 0.0, noise)
+        return state, Certificate(np.inf, 0.0, 0.0, 0.0, noise)
     h = max(min(h, 0.1 * radius), least)
     inward = min(2 * h / radius, 0.3) * (centre - z)
     state, forward, back, base = yield from _around(task, frame, state, z + inward, h * axes)
@@ -76,11 +61,11 @@ def certify(
         drift = float(np.abs((ahead - behind) / (2 * h) - u @ (2 * second - g)).max())
         g, times = 2 * g - second, np.sqrt(5.0)
     if state.values[len(began.values) :].max() >= WORST:
-        return state, Bound(np.inf, 0.0, 0.0, 0.0, noise)
+        return state, Certificate(np.inf, 0.0, 0.0, 0.0, noise)
     seen = _seen(state)
     if (forward[r:] == base).all() and (back[r:] == base).all():
         steps = max(steps, float(np.diff(np.unique(seen)).min(initial=np.inf))) if np.ptp(seen) > 0 else steps
-    if max(noise_of(seen), steps) > noise:
+    if max(rounding_of(seen), steps) > noise:
         return (
             yield from certify(task, frame, replace(state, best=began.best, lowest=began.lowest), rng, steps)
         )
@@ -93,7 +78,8 @@ def certify(
     shown = max(2 * np.sqrt(8 * curvature * size**2 * noise), 2 * error)
     gap = max(float(g @ (z - frame.lmo(g))), 0.0)
     kink = 5 * root * size * max(kink - NOISE_OF_KINK * noise / h, 0.0)
-    return state, Bound(gap, error, kink, min(shown, COARSE * spread) if spread > 0 else shown, noise)
+    tolerance = min(shown, COARSE * spread) if spread > 0 else shown
+    return state, Certificate(gap, error, kink, tolerance, noise)
 
 
 def _seen(state: State) -> Array:

@@ -9,36 +9,11 @@ import numpy as np
 
 from zofw.algorithms.interpolation.bundle import Bundle
 from zofw.algorithms.interpolation.frame import Frame
+from zofw.algorithms.model.certificate import Certificate
 from zofw.core import WORST, Answer, Array, Indices, OutOfBudget, Purpose, Query, Task
 
 Action = Generator[Query, Answer, "State"]
 SAME = 1e-6  # of ρ: points nearer than this are one
-
-
-@dataclass(frozen=True)
-class Bound:
-    """gap + error + kink bounds the Frank-Wolfe gap; below ``tolerance`` values do not show one."""
-
-    gap: float
-    error: float
-    kink: float
-    tolerance: float
-    noise: float
-
-    @property
-    def total(self) -> float:
-        return self.gap + self.error + self.kink
-
-    @property
-    def limit(self) -> str:
-        """What keeps the bound large."""
-        if np.isinf(self.gap):
-            return "no slopes at x, which has no room around it in the set, or walls"
-        if self.kink > max(self.gap, self.error):
-            return f"a kink at x leaves the gap uncertain by {self.kink:.2g}"
-        if self.error > self.gap:
-            return f"the noise of the values, about {self.noise:.1g}, leaves the gap uncertain by {self.error:.2g}"
-        return f"slopes at x show a gap of {self.gap:.2g}, and no step that was tried brings a decrease"
 
 
 @dataclass(frozen=True)
@@ -72,7 +47,9 @@ class State:
     noise: float = np.nan  # of a value, once one was asked for again
     repeated: float = 0.0  # that of values at one point
     informed: bool = False  # values were known before the run
-    bound: Bound | None = None  # of the gap at the best point, where it was measured and is not small enough
+    bound: Certificate | None = (
+        None  # of the gap at the best point, where it was measured and is not small enough
+    )
     restarts: int = 0
 
     @property

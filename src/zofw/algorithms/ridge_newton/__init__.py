@@ -30,17 +30,19 @@ from typing import ClassVar
 import numpy as np
 
 from zofw.algorithms.explore_correct import ExploreCorrect
-from zofw.algorithms.explore_correct.certify import certificate_price, certify, converged
-from zofw.algorithms.explore_correct.explore import probe as measure_noise
-from zofw.algorithms.explore_correct.state import State as Other
-from zofw.algorithms.explore_correct.state import Values
+from zofw.algorithms.explore_correct import State as Other
 from zofw.algorithms.facts import Facts
+from zofw.algorithms.model.certificate import Evidence, certificate_price, certify, converged
+from zofw.algorithms.model.line_search import approved
+from zofw.algorithms.model.mixture import Mixture
+from zofw.algorithms.model.noise import Values
+from zofw.algorithms.model.noise import probe as measure_noise
 from zofw.algorithms.registry import methods
 from zofw.algorithms.ridge_newton import blocks
 from zofw.algorithms.ridge_newton.rays import NO_RAYS, Probe, Rays, learn, probe, restricted
-from zofw.algorithms.ridge_newton.solve import Mixture, Model, by_projection, over_atoms
+from zofw.algorithms.ridge_newton.solve import Model, by_projection, over_atoms
 from zofw.atoms import Dense
-from zofw.core import Answer, Array, Batch, Info, Pattern, Purpose, Query, Step, Task
+from zofw.core import Answer, Array, Batch, Info, Pattern, Query, Step, Task
 from zofw.differences import OwnDifferences
 from zofw.extras import lazy
 
@@ -55,7 +57,6 @@ DRAWS = 32  # of the sample, with replacement: each has a vertex of its own
 DEVIATIONS = 1.5  # of the sampling error, that an atom of a look is ahead
 ACCURACY = 1e-3  # of the decrease: what may be left of the model's own gap
 MOST_ATOMS = 200
-ARMIJO = 0.1
 CHECKED = 32  # components whose gradients are compared with their rays
 PARALLEL = 1e-2  # sine of the angle between a gradient and its ray
 MOST = 0.9  # of the components
@@ -69,11 +70,13 @@ class State:
     t: int
     x: Array
     mixture: Mixture
-    other: Other  # of Explore-Correct: its values, its certificate, and the run once it is handed over
+    values: Values = Values()
+    other: Other | None = None  # the state of Explore-Correct, once it goes on
     sample: Rays = NO_RAYS  # along all their coordinates
     rays: Rays = NO_RAYS  # along those of the atoms
     at: Probe | None = None  # of the rays, at this x
-    next: str = "noise"  # or look, newton, check, certify, other
+    value: float = 0.0  # at a point near x
+    next: str = "noise"  # or look, newton, check, certify
     looked: int = 0  # components of the last look
     dense: bool = False  # vertices have many entries
     ridge: bool = True  # components depend on one linear form each
@@ -103,24 +106,24 @@ class RidgeNewton:
     )
 
     def init(self, task: Task, x0: Array) -> State:
-        return State(0, x0, Mixture((Dense(x0),), np.ones(1)), _explore(task).init(task, x0))
+        return State(0, x0, Mixture((Dense(x0),), np.ones(1)))
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
-        values = state.other.values
-        if state.next == "other":
+        values = state.values
+        if state.other is not None:
             other, info = yield from _explore(task).step(task, state.other, rng)
             return replace(state, t=state.t + 1, x=other.x, other=other), info
         if math.isinf(values.noise):
             state = yield from _begin(task, state, rng)
             return replace(state, t=state.t + 1), Info()
-        if state.next == "certify" and certificate_price(task, state.other) <= task.remaining:
-            other = yield from certify(task, replace(state.other, x=state.x), rng)
-            state = replace(_hand_over(task, state), t=state.t + 1)
-            sure = other.certificate
-            if sure is None:
+        if state.next == "certify" and certificate_price(task, swept=False) <= task.remaining:
+            unknown = Evidence(state.x, np.zeros(task.dim), values, state.value)
+            found = yield from certify(task, unknown, rng)
+            state, bound = replace(_hand_over(task, state), t=state.t + 1), found.certificate
+            if bound is None:
                 return state, Info()
-            ending = converged(task, other)
-            return state, Info(gap=sure.gap, gap_error=sure.error, bound=sure.bound, ending=ending)
+            ending = converged(task, bound, found.values, found.value)
+            return state, Info(gap=bound.gap, gap_error=bound.error, bound=bound.bound, ending=ending)
         match state.next:
             case "look":
                 state = yield from _look(task, state, values, rng)
@@ -143,20 +146,21 @@ def _explore(task: Task) -> ExploreCorrect:
 
 
 def _hand_over(task: Task, state: State) -> State:
-    """The run goes on as Explore-Correct, from this x: its noise and range are kept, its rays are of no use there."""
-    other = replace(_explore(task).init(task, state.x), values=state.other.values)
-    return replace(state, next="other", other=other, sample=NO_RAYS, rays=NO_RAYS, at=None)
+    """Continue as Explore-Correct from this x: noise and range are kept, rays are of no use there."""
+    other = _explore(task).continued(task, state.x, state.values)
+    return replace(state, other=other, sample=NO_RAYS, rays=NO_RAYS, at=None)
 
 
 def _begin(task: Task, state: State, rng: np.random.Generator) -> Action:
     """The noise of the values, and whether the vertices have few entries."""
-    other = yield from measure_noise(task, state.other, rng)
-    if other.values.random or task.inside or task.diameter == 0:
-        return replace(state, other=other, next="other")
-    values = replace(other.values, range=max(other.values.range, abs(other.value), 1e-300))
+    values, value = yield from measure_noise(task, state.x, rng)
+    state = replace(state, values=values, value=value)
+    if values.random or task.inside or task.diameter == 0:
+        return _hand_over(task, state)
+    values = replace(values, range=max(values.range, abs(value), 1e-300))
     vertex = task.lmo(rng.standard_normal(task.dim)).dense()
     dense = bool(np.count_nonzero(vertex) > FEW * task.dim)
-    return replace(state, other=replace(other, values=values), next="look", dense=dense)
+    return replace(state, values=values, next="look", dense=dense)
 
 
 def _width(task: Task, values: Values) -> float:
@@ -245,7 +249,9 @@ def _newton(task: Task, state: State, values: Values) -> Action:
     slope, decrease = float(model.p @ tau) / n, -model.value(tau)
     theta, brought = 0.0, 0.0
     if decrease > values.unseen:
-        theta, brought = yield from _approved(task, state.x, step, batch, value, slope, decrease)
+        share = len(batch) / n  # components that move along these atoms; ``value`` is their part of f
+        theta, after = yield from approved(task, state.x, step, batch, value, slope, decrease, scale=share)
+        brought = value - after
     if theta == 1.0:
         state = replace(state, mixture=target, x=there, at=None)
     elif theta > 0:
@@ -259,26 +265,6 @@ def _newton(task: Task, state: State, values: Values) -> Action:
     if done:
         return replace(state, next="certify" if whole else "look")
     return replace(state, next="check" if first else "newton")
-
-
-def _approved(
-    task: Task, x: Array, step: Array, batch: Batch, before: float, slope: float, decrease: float
-) -> Generator[Query, Answer, tuple[float, float]]:
-    """The share θ of a step that values approve, and the decrease there; 0 where none of eight does.
-
-    Armijo: f(0) − f(θ) ≥ 0.1·θ·min(−slope, promised), f along the step. Else the parabola through f(0), its slope and f(θ) has the
-    curvature 2(f(θ) − f(0) − θ·slope)/θ², and its minimiser, kept between 0.1θ and 0.5θ, is tried next. ``before`` is the part of the
-    batch in f(0): the components that move along these atoms.
-    """
-    theta, share = 1.0, len(batch) / task.n
-    for _ in range(8):
-        query = Query(x + theta * step, batch, purpose=Purpose.LINE_SEARCH)
-        value = share * float((yield query).values[0, 0])
-        if before - value >= ARMIJO * theta * min(-slope, decrease) and value < before:
-            return theta, before - value
-        bend = 2 * (value - before - theta * slope) / theta**2
-        theta = min(max(-slope / bend if bend > 0 else 0.0, 0.1 * theta), 0.5 * theta)
-    return 0.0, 0.0
 
 
 def _check(task: Task, state: State, values: Values, rng: np.random.Generator) -> Action:

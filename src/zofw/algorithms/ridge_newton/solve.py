@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.quadratic import simplex_step
-from zofw.atoms import Atom, Dense
+from zofw.algorithms.model.mixture import Mixture, carrying
+from zofw.algorithms.model.quadratic import simplex_step
+from zofw.atoms import Dense
 from zofw.core import Array, Matrix, Task
 
 PROJECTIONS = 400
@@ -42,32 +43,6 @@ class Model:
 
     def value(self, tau: Array) -> float:
         return self.scale * float(self.p @ tau + 0.5 * (self.q * tau) @ tau)
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """x = Σ w_j a_j."""
-
-    atoms: tuple[Atom, ...]
-    weights: Array
-
-    def point(self) -> Array:
-        out = np.zeros(self.atoms[0].dim)
-        for atom, weight in zip(self.atoms, self.weights, strict=True):
-            atom.add_to(out, float(weight))
-        return out
-
-    def toward(self, other: Mixture, share: float) -> Mixture:
-        """(1 − θ) of this and θ of the other; an atom of both stands once."""
-        atoms, weights = list(self.atoms), [*((1 - share) * self.weights)]
-        for atom, weight in zip(other.atoms, share * other.weights, strict=True):
-            at = next((k for k, known in enumerate(self.atoms) if known == atom), None)
-            if at is None:
-                atoms.append(atom)
-                weights.append(weight)
-            else:
-                weights[at] += weight
-        return Mixture(tuple(atoms), np.array(weights))
 
 
 def over_atoms(
@@ -98,9 +73,8 @@ def over_atoms(
             break
         atoms.append(atom)
         T, start = np.column_stack([T, new]), np.append(start, 0.0)
-    w = np.where(w > 1e-14, w, 0.0)
-    keep = np.flatnonzero(w)
-    return Mixture(tuple(atoms[j] for j in keep), w[keep] / w[keep].sum())
+    keep, w = carrying(w)
+    return Mixture(tuple(atoms[j] for j in keep), w)
 
 
 def by_projection(task: Task, model: Model) -> Mixture:
@@ -133,4 +107,4 @@ def by_projection(task: Task, model: Model) -> Mixture:
     return Mixture((Dense(x),), np.ones(1))
 
 
-__all__ = ["Mixture", "Model", "by_projection", "over_atoms"]
+__all__ = ["Model", "by_projection", "over_atoms"]
