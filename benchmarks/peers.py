@@ -63,6 +63,27 @@ def cobyla(oracle, dim, seed):
     cobyqa(oracle, dim, seed, "COBYLA")
 
 
+def slsqp(oracle, dim, seed):
+    """On x = u − v with u, v ≥ 0 and Σ(u + v) ≤ r, which is the ball; d + 1 evaluations for a gradient in x."""
+    from scipy.optimize import Bounds, LinearConstraint, approx_fprime, minimize
+
+    r = oracle.set.radius
+
+    def gradient(z):
+        g = approx_fprime(z[:dim] - z[dim:], oracle)
+        return np.concatenate([g, -g])
+
+    minimize(
+        lambda z: oracle(z[:dim] - z[dim:]),
+        np.zeros(2 * dim),
+        method="SLSQP",
+        jac=gradient,
+        bounds=Bounds(np.zeros(2 * dim), np.full(2 * dim, r)),
+        constraints=LinearConstraint(np.ones(2 * dim), -np.inf, r),
+        options={"maxiter": 10 * oracle.evaluations},
+    )
+
+
 def pycma(oracle, dim, seed):
     import cma
 
@@ -108,13 +129,14 @@ def copt_differences(oracle, dim, seed):
 TOOLS = {
     "SciPy COBYQA": cobyqa,
     "SciPy COBYLA": cobyla,
+    "SciPy SLSQP": slsqp,
     "pycma": pycma,
     "nevergrad CMA": nevergrad("CMA"),
     "nevergrad SPSA": nevergrad("SPSA"),
     "Optuna CMA-ES": optuna_cma,
     "copt, differences": copt_differences,
 }
-DETERMINISTIC = ("SciPy COBYQA", "SciPy COBYLA", "copt, differences")
+DETERMINISTIC = ("SciPy COBYQA", "SciPy COBYLA", "SciPy SLSQP", "copt, differences")
 
 
 def theirs(tool, problem, set, seed, evaluations):
@@ -284,9 +306,8 @@ def main():
             flush=True,
         )
     if chosen.problem or chosen.tool:
-        again = {(row["problem"], row["tool"]): row for row in rows}
-        before = stored(chosen.out / "peers.csv")
-        rows = [again.get((row["problem"], row["tool"]), row) for row in before]
+        held = {(row["problem"], row["tool"]): row for row in stored(chosen.out / "peers.csv")}
+        rows = [*(held | {(row["problem"], row["tool"]): row for row in rows}).values()]
     with (chosen.out / "peers.csv").open("w", newline="") as stream:
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()

@@ -1,6 +1,6 @@
 """Weights of an ensemble for a metric without a gradient: three ways to the same answer.
 
-Needs: pip install 'zofw[data,optuna]'
+Needs, in a clone: pip install '.[data,optuna]'
 """
 
 import numpy as np

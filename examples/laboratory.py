@@ -1,6 +1,6 @@
 """A mixture of four components, measured by hand: requests come out of a folder, answers go into it, over days.
 
-Needs: pip install zofw
+Needs, in a clone: pip install .
 """
 
 import json

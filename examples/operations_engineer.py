@@ -1,6 +1,6 @@
 """Staff for a week from a simulator: shares of a fixed number of shifts, with floors and caps, from a run that may be killed.
 
-Needs: pip install zofw
+Needs, in a clone: pip install .
 """
 
 import tempfile

@@ -1,6 +1,6 @@
 """How robust is this classifier to one perturbation for all images, within ℓ∞ 8/255, when only its scores can be asked?
 
-Needs: pip install 'zofw[data]'
+Needs, in a clone: pip install '.[data]'
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Merge two networks with weights that sum to one, for accuracy itself, which has no gradient.
 
-Needs: pip install 'zofw[torch,data]'
+Needs, in a clone: pip install '.[torch,data]'
 """
 
 import numpy as np

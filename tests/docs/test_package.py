@@ -24,7 +24,7 @@ assert "site-packages" in zofw.__file__
 try:
     result.plot()
 except ImportError as error:
-    assert "zofw[plot]" in str(error)
+    assert "pip install 'matplotlib" in str(error)
 else:
     raise AssertionError("matplotlib should not be here")
 """

@@ -58,7 +58,7 @@ def main() -> int:
         import atheris  # noqa: F401
     except ImportError:
         sys.stderr.write(
-            "atheris is not installed here (pip install 'zofw[fuzz]'); hypothesis has done its part.\n"
+            "atheris is not installed here (pip install '.[fuzz]'); hypothesis has done its part.\n"
         )
         return 0
     failed = []

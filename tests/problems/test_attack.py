@@ -190,7 +190,7 @@ def test_a_function_has_no_gradient_and_a_point_has_a_dimension():
 
 
 def network(dtype: str = "float64"):
-    torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'zofw[torch]'")
+    torch = pytest.importorskip("torch", reason="torch is not installed: pip install '.[torch]'")
     layers = torch.nn.Sequential(
         torch.nn.Flatten(), torch.nn.Dropout(0.5), torch.nn.Linear(DIM, CLASSES), torch.nn.Tanh()
     )
@@ -231,7 +231,7 @@ def test_the_gradient_of_a_module_is_that_of_the_mean_margin(targeted):
 
 
 def test_a_module_without_parameters_takes_single_precision():
-    torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'zofw[torch]'")
+    torch = pytest.importorskip("torch", reason="torch is not installed: pip install '.[torch]'")
 
     class Corner(torch.nn.Module):
         def forward(self, pixels):
@@ -250,7 +250,7 @@ def test_an_attack_can_be_sent_to_another_process():
 
 
 def test_a_query_spends_its_time_in_the_network(data_folder):
-    torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'zofw[torch]'")
+    torch = pytest.importorskip("torch", reason="torch is not installed: pip install '.[torch]'")
     from zofw.data import load
     from zofw.targets import mnist_carlini, predict
 

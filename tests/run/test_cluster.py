@@ -27,7 +27,7 @@ from zofw.run.answering.pipeline import OpenAnswer
 from zofw.run.workers import dask as module
 from zofw.run.workers.workers import as_engine
 
-distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'zofw[cluster]'")
+distributed = pytest.importorskip("distributed", reason="needs dask: pip install '.[cluster]'")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 HERE = Path(__file__).parent

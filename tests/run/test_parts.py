@@ -13,7 +13,7 @@ import pytest
 import zofw
 from zofw.problems import BlackBox, LeastSquares, Sharded
 
-distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'zofw[cluster]'")
+distributed = pytest.importorskip("distributed", reason="needs dask: pip install '.[cluster]'")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PARTS, ROWS, DIM = 4, 50, 12

@@ -11,7 +11,7 @@ import pytest
 from zofw.data import load as load_data
 from zofw.data import locate
 
-WHY = "torch is not installed: pip install 'zofw[torch]'"
+WHY = "torch is not installed: pip install '.[torch]'"
 torch = pytest.importorskip("torch", reason=WHY)
 targets = pytest.importorskip("zofw.targets", reason=WHY)
 functional = torch.nn.functional

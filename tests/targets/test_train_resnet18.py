@@ -11,7 +11,7 @@ import pytest
 
 from zofw.data import Images
 
-WHY = "torch is not installed: pip install 'zofw[torch]'"
+WHY = "torch is not installed: pip install '.[torch]'"
 torch = pytest.importorskip("torch", reason=WHY)
 script = pytest.importorskip("zofw.targets.train_resnet18", reason=WHY)
 Training, augment, main, train = script.Training, script.augment, script.main, script.train

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-WHY = "torch is not installed: pip install 'zofw[torch]'"
+WHY = "torch is not installed: pip install '.[torch]'"
 torch = pytest.importorskip("torch", reason=WHY)
 targets = pytest.importorskip("zofw.targets", reason=WHY)
 WeightsError = targets.WeightsError
