@@ -8,14 +8,24 @@ rho averaging, p refresh probability, n components, d dimension, b directions, S
 """
 
 from zofw.atoms import Array
-from zofw.core.protocols import Algorithm, Checking, FirstOrder, MethodLike, Pricing, Problem, Resolving, Step
+from zofw.core.errors import EvaluationError
+from zofw.core.protocols import (
+    Algorithm,
+    Checking,
+    Composing,
+    FirstOrder,
+    MethodLike,
+    Pricing,
+    Problem,
+    Resolving,
+    Step,
+)
 from zofw.core.query import (
     WORST,
     Answer,
     Batch,
     Clips,
     Directions,
-    EvaluationError,
     Indices,
     Law,
     Matrix,
@@ -36,12 +46,14 @@ from zofw.core.task import (
     Faceted,
     FirstOrderTask,
     Info,
+    Outer,
     OutOfBudget,
     Projecting,
     State,
     Task,
     frank_wolfe_info,
     gap,
+    objective,
 )
 
 __all__ = [
@@ -52,6 +64,7 @@ __all__ = [
     "Batch",
     "Checking",
     "Clips",
+    "Composing",
     "ConvexSet",
     "Directions",
     "Ending",
@@ -66,6 +79,7 @@ __all__ = [
     "MethodLike",
     "Operator",
     "OutOfBudget",
+    "Outer",
     "Pattern",
     "Pricing",
     "Problem",
@@ -83,5 +97,6 @@ __all__ = [
     "blocks",
     "frank_wolfe_info",
     "gap",
+    "objective",
     "of_length",
 ]

@@ -61,6 +61,13 @@ class Pricing(Protocol):
     def most(self, task: Task, state: State) -> float: ...
 
 
+@runtime_checkable
+class Composing(Protocol):
+    """A method that can minimise a function of the components other than their mean: ``task.outer``."""
+
+    composes: ClassVar[bool]
+
+
 MethodLike: TypeAlias = str | Algorithm | FirstOrder  # a registered name, or settings
 
 

@@ -1,4 +1,4 @@
-"""What crosses the wall: a query with its directions out, an answer back, or an evaluation that went wrong."""
+"""What crosses the wall: a query with its directions out, an answer back."""
 
 from __future__ import annotations
 
@@ -268,12 +268,14 @@ class Query:
         Whether the variance over the batch of each directional difference is wanted as well.
     paired
         Direction j meets component ``batch[j]`` alone, instead of every direction meeting every component.
+    each
+        0 for the mean over the batch; m to get the m numbers of every component separately (``VALUE`` only).
     inside
         The set that every evaluated point is to be an exact member of, where one is.
     size, count
         |S| and b, the numbers of components and of directions (0 for plain values).
     width
-        Values per anchor in the answer: those at x + μu, then those at x − μu, then those at x.
+        Values per anchor in the answer: those at x + μu, then those at x − μu, then those at x; or m of each component.
     cost
         Evaluations of single components f_i, known before anyone pays.
     """
@@ -287,6 +289,7 @@ class Query:
     variance: bool
     paired: bool
     inside: Clips | None
+    each: int
     size: int = field(init=False, repr=False)
     count: int = field(init=False, repr=False)
     width: int = field(init=False, repr=False)
@@ -303,6 +306,7 @@ class Query:
         variance: bool = False,
         paired: bool = False,
         inside: Clips | None = None,
+        each: int = 0,
     ) -> None:
         anchors = np.asarray(anchors, dtype=float).view()
         anchors = anchors if anchors.ndim == 2 else np.atleast_2d(anchors)
@@ -312,9 +316,11 @@ class Query:
         width = count * (2 if stencil.two_sided else 1) + (
             (count if paired else 1) if stencil.has_base else 0
         )
+        points, width = width, size * each if each else width
         vars(self).update(
             anchors=anchors, batch=batch, directions=directions, radius=radius, stencil=stencil, purpose=purpose,
-            variance=variance, paired=paired, inside=inside, size=size, count=count, width=width, cost=k * width * (1 if paired else size),
+            variance=variance, paired=paired, inside=inside, each=each, size=size, count=count, width=width,
+            cost=k * points * (1 if paired else size),
         )  # fmt: skip
         if size == 0:
             raise ValueError("A query needs a component: its batch is empty.")
@@ -323,6 +329,8 @@ class Query:
                 f"A query with the {stencil.value} stencil and directions {directions!r}: "
                 "every stencil needs directions, except VALUE, which takes none."
             )
+        if each and (variance or stencil is not Stencil.VALUE):
+            raise ValueError("A query for the numbers of each component takes the VALUE stencil.")
         if directions is not None and not radius > 0:
             raise ValueError(f"A query along directions needs a radius > 0; got {radius!r}.")
         if directions is not None and directions.dim != dim:
@@ -361,6 +369,10 @@ class Query:
         base = along if self.paired else int(tile.left == 0)
         return along * (2 if self.stencil.two_sided else 1) + (base if self.stencil.has_base else 0)
 
+    def tile_values(self, tile: Tile) -> int:
+        """Return how many values per anchor of the answer come from a tile."""
+        return (tile.bottom - tile.top) * self.each if self.each else self.tile_width(tile)
+
     def tile_cost(self, tile: Tile) -> int:
         """Evaluations in a tile, or in the cells of it that are meant."""
         if tile.stop:
@@ -383,6 +395,8 @@ class Query:
 
     def tile_columns(self, tile: Tile) -> NDArray[np.intp]:
         """Positions, within the ``width`` values of an anchor, of what a tile evaluates."""
+        if self.each:
+            return np.arange(tile.top * self.each, tile.bottom * self.each, dtype=np.intp)
         along = np.arange(tile.left, tile.right)
         parts = [along] + ([along + self.count] if self.stencil.two_sided else [])
         if self.stencil is Stencil.VALUE:
@@ -410,37 +424,13 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Means over the batch at every point of the stencil, (k, width); where asked, variances of differences, (k, b)."""
+    """Means over the batch at every point of the stencil, (k, width), or the numbers of each component in its order.
+
+    If the query asks for them, variances of differences, (k, b).
+    """
 
     values: Array
     variance: Array | None = None
-
-
-class EvaluationError(ArithmeticError):
-    """The objective answered with something that is not a finite number, or not of the right shape, or not at all.
-
-    Attributes carry what is needed to repeat the evaluation: the point, the component, the number of the query within
-    the run, its iteration and the seed.
-    """
-
-    def __init__(self, reason: str, *, point: Array | None = None, component: int | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.point = point
-        self.component = component
-        self.query: int | None = None
-        self.iteration: int | None = None
-        self.seed: tuple[int, ...] = ()
-        self.paid: int | None = None
-
-    def locate(self, *, query: int, iteration: int, seed: tuple[int, ...], paid: int) -> None:
-        """Say where in the run it happened."""
-        self.query, self.iteration, self.seed, self.paid = query, iteration, seed, paid
-        reason = self.reason if self.reason.endswith((".", "!", "?")) else f"{self.reason}."
-        self.args = (
-            f"{reason} It was query {query} of the run (the first is 0), in iteration {iteration}, after {paid} paid "
-            f"evaluations, with seed {seed}.",
-        )
 
 
 def blocks(total: int, size: int) -> list[tuple[int, int]]:

@@ -76,6 +76,28 @@ class Projecting(Protocol):
         """The member nearest to x."""
 
 
+@runtime_checkable
+class Outer(Protocol):
+    """A function h of the numbers of all components, which a run minimises in place of their mean: h(v(x))."""
+
+    def check(self, size: int) -> None:
+        """Raise ValueError if h does not take vectors of this length."""
+
+    def of(self, vectors: Array) -> Array:
+        """Return h at every row of ``vectors``, (k, N): (k,)."""
+
+    def slope(self, vector: Array) -> Array:
+        """Return a gradient or subgradient of h at one vector: (N,)."""
+
+    def curvature(self, vector: Array) -> Array | None:
+        """Return the diagonal of the Hessian of h, (N,); None if h has kinks."""
+
+
+def objective(outer: Outer | None, values: Array) -> Array:
+    """Return the objective at each point of the answer to a VALUE query of all components, (k, width): (k,)."""
+    return values[:, 0] if outer is None else outer.of(values)
+
+
 class OutOfBudget(Exception):
     """Thrown into an open iteration whose next query the budget cannot pay; catch it to end with what is known."""
 
@@ -117,6 +139,10 @@ class Task:
     )  # points of X and f there, best first
     known_pattern: Callable[[Batch], Pattern | None] | None = None
     whole_pattern: Pattern | None = field(default=None, compare=False, repr=False)
+    outer: Outer | None = (
+        None  # the function of all numbers of all components that is minimised; None for their mean
+    )
+    each: int = 0  # how many numbers a component has, for such a function: ``Query.each`` of a query for it
 
     @property
     def remaining(self) -> float:

@@ -71,8 +71,16 @@ class Cellwise(Protocol):
 
     @property
     def cellwise(self) -> bool: ...
-    def one(self, x: Array, component: int) -> float:
-        """f_i(x)."""
+    def one(self, x: Array, component: int) -> float | Array:
+        """Return f_i(x), or the numbers that an evaluation brings if these are several."""
+
+
+@runtime_checkable
+class Vectorial(Protocol):
+    """A problem of which one evaluation brings several numbers, such as residuals."""
+
+    @property
+    def outputs(self) -> int: ...
 
 
 @runtime_checkable

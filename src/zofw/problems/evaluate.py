@@ -17,6 +17,7 @@ from zofw.differences import LARGEST, slopes
 from zofw.problems.abilities import TILE_VALUES, Abilities, Sums, abilities
 
 TILE_COMPONENTS = 8192
+Cell = float | Array  # what one evaluation brings: a number, or as many as the query asks for
 
 
 class Part(NamedTuple):
@@ -69,7 +70,7 @@ def tile_sums(problem: Problem, query: Query, tile: Tile) -> Sums:
 def own_sums(able: Abilities, problem: Problem, query: Query, tile: Tile) -> Sums:
     """The same for a problem whose abilities are at hand."""
     own = able.parts or able.structured
-    if own is None:
+    if own is None or (query.each and able.parts is None):
         tables = [_table(problem, query, tile, anchor) for anchor in range(len(query.anchors))]
         return reduce_table(query, tile, np.stack(tables))
     sums = own.sums(query, tile)
@@ -107,15 +108,19 @@ def _block(problem: Problem, query: Query, tile: Tile, anchor: int, components: 
     points.setflags(write=False)
     if query.paired:
         return _paired_values(problem, points, components)
-    return checked(problem.values(points, components), points, components)
+    table = problem.values(points, components)
+    return checked(table, points, components if query.each <= 1 else np.repeat(components, query.each))
 
 
 def reduce_table(query: Query, tile: Tile, table: Array) -> Sums:
     """Sums of a table of values (k, points, components); a paired table has one component.
 
     Values: Σ_i f_i at each point, (k, points). Squares, where a variance is asked for: Σ_i (δ_ij − δ̄_j)² of the slopes
-    δ_ij of component i along direction j, (k, b), centred within the tile, where nothing cancels.
+    δ_ij of component i along direction j, (k, b), centred within the tile, where nothing cancels. If the query asks for
+    each component, the table itself: a row for every anchor.
     """
+    if query.each:
+        return Sums(table.reshape(len(table), -1))
     values = table[:, :, 0] if table.shape[2] == 1 else table.sum(axis=2)
     if not query.variance:
         return Sums(values)
@@ -130,11 +135,11 @@ def reduce_table(query: Query, tile: Tile, table: Array) -> Sums:
 
 
 def assemble(query: Query, parts: list[Tile], sums: list[Sums]) -> Answer:
-    """Add the tiles in their own order, whatever the order in which they came: means over the batch, (k, width).
+    """Add the tiles in their own order, whatever the order in which they came: means over the batch, (k, width), or each component.
 
     Floating-point sums depend on their order; this one is fixed by the query, so that the bits are too.
     """
-    size = 1.0 if query.paired else float(query.size)
+    size = 1.0 if query.paired or query.each else float(query.size)
     if len(parts) == 1 and query.variance:
         return Answer(sums[0].values / size, _squares(sums[0]) / max(1.0, size - 1.0))
     if len(parts) == 1:
@@ -178,7 +183,7 @@ def _squares(part: Sums) -> Array:
     return part.squares
 
 
-def cells(one: Callable[[Array, int], float], query: Query, tile: Tile) -> Iterator[float]:
+def cells(one: Callable[[Array, int], Cell], query: Query, tile: Tile) -> Iterator[Cell]:
     """Single evaluations of a tile, one after another, each made by ``one(x, i)``; a bad one is an error."""
     width = 1 if query.paired else tile.bottom - tile.top
     points, components = query.tile_width(tile), query.batch.slice(tile.top, tile.bottom).tolist()
@@ -189,8 +194,8 @@ def cells(one: Callable[[Array, int], float], query: Query, tile: Tile) -> Itera
             first = row % len(components) if query.paired else at % width
             for component in components[first : first + min(width, tile.stop - at)]:
                 value = one(x, component)
-                if not abs(value) <= LARGEST:
-                    checked([[value]], x[None], np.array([component]))
+                if query.each > 1 or not abs(float(value)) <= LARGEST:
+                    checked(np.reshape(value, (1, -1)), x[None], np.full(query.each or 1, component))
                 yield value
                 at += 1
             row += 1

@@ -242,6 +242,10 @@ class Sharded:
             ]
             return _Plan(self.edges, components, owner, sorted(runs, key=lambda run: int(owner[run.left])))
         order = np.argsort(owner, kind="stable")
+        if query.each and (np.diff(order) < 0).any():
+            raise ValueError(
+                "A query for each component of a Sharded problem needs a batch in ascending order."
+            )
         counts = np.bincount(owner, minlength=len(self.parts))
         return _Plan(np.concatenate([[0], np.cumsum(counts)]), components[order], owner[order], [])
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from zofw.algorithms import is_first_order
-from zofw.core import Array, EvaluationError, MethodLike, Problem, Seed
-from zofw.problems.abilities import abilities
+from zofw.core import Array, EvaluationError, MethodLike, Outer, Problem, Seed
+from zofw.problems.abilities import Vectorial, abilities
 from zofw.run.answering.pipeline import ExecutorError, Here, Pipeline
 from zofw.run.answering.policy import Retry, as_policy
 from zofw.run.answering.signals import Interrupted, Signals, look
@@ -36,6 +36,7 @@ def minimize(
     x0: ArrayLike | None = None,
     dim: int | None = None,
     n: int | None = None,
+    outer: Outer | None = None,
     known: tuple[Sequence[Sequence[float]] | Array, ArrayLike] | None = None,
     worse: float | None = None,
     rng: Seed = None,
@@ -75,6 +76,9 @@ def minimize(
         A point of the set. If rounding took it off the set it is put back, and ``result.reasons`` says so.
     dim, n
         For a function: its dimension, where neither x0 nor the set tells, and the number of components of a sum.
+    outer
+        A function of the components to minimise in place of their mean, such as ``zofw.outer.CVaR(0.9)``: for sums whose components
+        are scenarios; see :mod:`zofw.outer`. Every query asks all n components.
     known
         Points that were evaluated before and their values, (m, d) and (m,): the run starts from the best that lies in the set,
         at no charge, and ``interpolation`` puts the others into its model. In place of x0.
@@ -143,6 +147,10 @@ def minimize(
     if checkpoint is not None and not isinstance(checkpoint, (str, os.PathLike)):
         raise TypeError(f"checkpoint should be the path of a file; got {checkpoint!r:.60}.")
     region = as_set(set)
+    if outer is not None and diagnose:
+        raise ValueError(
+            "diagnose=… evaluates means; with outer=… leave it out: the trace has the values paid for."
+        )
     if known is not None and x0 is not None:
         raise ValueError("x0 and known both say where to start; give one of them.")
     problem = as_problem(fun, region, x0 if known is None else first_known(known), dim, n, worse)
@@ -162,7 +170,7 @@ def minimize(
             )
         if files is not None and files.exists:
             given = {name: limit for name, limit in limits.items() if limit is not None}
-            session = _continue(pipeline, files, region, method, rng, watchers, given)
+            session = _continue(pipeline, files, region, method, rng, watchers, outer, given)
         elif resume is True:
             raise FileNotFoundError(f"There is no run to resume in {checkpoint}; resume='auto' begins one.")
         else:
@@ -184,7 +192,9 @@ def minimize(
                 known=evaluated,
                 diagnose=diagnose,
                 observers=watchers,
-                **_handed(pipeline, diagnose is not None or is_first_order(method)),
+                outer=outer,
+                outputs=problem.outputs if isinstance(problem, Vectorial) else 1,
+                **({} if outer else _handed(pipeline, diagnose is not None or is_first_order(method))),
             )
             if files is not None:
                 session.write_to(files)
@@ -202,6 +212,7 @@ def resume(
     on_error: str | Retry = "raise",
     timeout: float | None = None,
     executor: ExecutorLike | None = None,
+    outer: Outer | None = None,
     **limits: float | None,
 ) -> Result:
     """Continue a run that ``minimize(…, checkpoint=path)`` began, as if it had never stopped.
@@ -216,7 +227,7 @@ def resume(
         Needed where they are of your own making; see :meth:`zofw.Session.resume`.
     limits
         budget, max_iter, max_lmo or max_time in place of the saved ones: how a run that ended is taken further.
-    observers, progress, on_error, timeout, executor
+    observers, progress, on_error, timeout, executor, outer
         As in :func:`minimize`.
 
     Examples
@@ -237,7 +248,7 @@ def resume(
     with _files(path) as files, _pipeline(fun, executor, timeout, on_error) as pipeline:
         if files is None or not files.exists:
             raise FileNotFoundError(f"There is no run to resume in {path}.")
-        session = _continue(pipeline, files, set, method, None, observers, limits)
+        session = _continue(pipeline, files, set, method, None, observers, outer, limits)
         return drive(pipeline, session, progress)
 
 
@@ -340,12 +351,13 @@ def _continue(
     method: MethodLike,
     rng: Seed,
     observers: Sequence[Observer],
+    outer: Outer | None,
     limits: Mapping[str, float | None],
 ) -> Session:
     """The run in the files, if it is the one that was asked for."""
     problem = pipeline.problem
     session = Session.resume(
-        files, set=set, method=method, observers=observers, **_handed(pipeline, True), **limits
+        files, set=set, method=method, observers=observers, outer=outer, **_handed(pipeline, True), **limits
     )
     run = session.run
     if (problem.dim, problem.n) != (run.dim, run.n):

@@ -106,18 +106,18 @@ class OpenAnswer:
         return self._places[tile.cells(0, 0)]
 
     def _fill_cells(self, number: int, tile: Tile, values: Array) -> None:
-        whole = self.tiles[number]
+        whole, outputs = self.tiles[number], self.query.each or 1
         if number not in self._cells:
             size = self.cost(whole)
-            if len(values) == size:
+            if len(values) == size * outputs:
                 self.paid += size
                 self._reduce(number, values)
                 return
-            self._cells[number] = np.empty(size), np.zeros(size, dtype=bool)
+            self._cells[number] = np.empty((size, outputs)), np.zeros(size, dtype=bool)
         table, known = self._cells[number]
         place = slice(tile.start, tile.stop)
         fresh = ~known[place]
-        table[place][fresh] = values[fresh]
+        table[place][fresh] = values.reshape(-1, outputs)[fresh]
         known[place] = True
         self.paid += int(fresh.sum())
         if known.all():
@@ -127,7 +127,7 @@ class OpenAnswer:
     def _reduce(self, number: int, values: Array) -> None:
         """All cells of a tile are known."""
         tile, query = self.tiles[number], self.query
-        points = query.width if len(self.tiles) == 1 else query.tile_width(tile)
+        points = query.width if len(self.tiles) == 1 and not query.each else query.tile_width(tile)
         self._sums[number] = reduce_table(query, tile, values.reshape(len(query.anchors), points, -1))
         self._left -= 1
 
@@ -137,11 +137,11 @@ class OpenAnswer:
         whole = tile.cells(0, 0)
         fits = whole in self.tiles and bool(tile.stop) == self.cellwise
         if fits and not tile.stop:
-            fits = sums.values.shape == (len(self.query.anchors), self.query.tile_width(tile))
+            fits = sums.values.shape == (len(self.query.anchors), self.query.tile_values(tile))
             fits &= (sums.squares is not None) == self.query.variance
         elif fits:
             fits = tile.start < tile.stop <= self.query.tile_cost(whole)
-            fits &= sums.values.shape == (tile.stop - tile.start,)
+            fits &= sums.values.shape == ((tile.stop - tile.start) * (self.query.each or 1),)
         if not fits:
             raise FileError(
                 f"The journal has a part of an answer for columns {tile.left} to {tile.right} and rows {tile.top} to "
@@ -215,7 +215,7 @@ class Here:
             sums, error = self.evaluate(answer.query, tile, answer.together)
             done = left = tile
             if tile.stop and sums is not None:
-                reached = tile.start + len(sums.values)
+                reached = tile.start + len(sums.values) // (answer.query.each or 1)
                 done, left = tile.cells(tile.start, reached), tile.cells(reached, tile.stop)
                 if error is None and reached < tile.stop:
                     todo.appendleft(left)
@@ -238,8 +238,8 @@ class Here:
                 if time.perf_counter() - began >= seconds:
                     break
         except BaseException as error:
-            return (Sums(np.array(found)) if found else None), blamed(error)
-        return Sums(np.array(found)), None
+            return (Sums(np.array(found).ravel()) if found else None), blamed(error)
+        return Sums(np.array(found).ravel()), None
 
     def cancel(self) -> None:
         self._cancelled = True

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from zofw.core import Algorithm, Answer, Array, ConvexSet, Info, Purpose, State
+from zofw.core import Algorithm, Answer, Array, ConvexSet, Info, Outer, Purpose, State
 from zofw.run.record.status import Status
 from zofw.run.record.trace import Trace
 
@@ -98,6 +98,8 @@ class Run:
     ----------
     set, method, dim, n, limits, gap_tol, inside, resolution, structure, diagnose
         What was asked for; the method with its settings resolved; ``structure`` where there is a pattern that it may know.
+    outer, each
+        The function of the components that is minimised in place of their mean, and how many numbers a component has for it.
     pays, reserve
         Whether f at the last iterate is asked for at the end, and the queries of the budget that are kept back for that.
     entropy, reasons, identity
@@ -164,6 +166,8 @@ class Run:
     closing_row: bool = False
     serial: int = 0
     seconds: float = 0.0
+    outer: Outer | None = None  # None in a file too, if it cannot be written
+    each: int = 0
     nfev: int = field(init=False, default=0)
     granted: int | None = field(init=False, default=None)
 

@@ -26,12 +26,14 @@ from zofw.core import (
     Answer,
     Array,
     Batch,
+    Composing,
     ConvexSet,
     EvaluationError,
     FirstOrder,
     FirstOrderTask,
     Indices,
     MethodLike,
+    Outer,
     Pattern,
     Purpose,
     Seed,
@@ -73,6 +75,8 @@ class Asked:
     structure: bool
     known: tuple[Array, Array] | None
     diagnose: int | None
+    outer: Outer | None
+    each: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +95,11 @@ class Handed:
     observers: Sequence[Observer] = ()
     dtype: DTypeLike = np.float64
     known: Mapping[str, type] = dataclasses.field(default_factory=dict)
+    outer: Outer | None = None
 
     def classes(self) -> dict[str, type]:
         """Classes of what was handed over, and of a method's state, by their path."""
-        own = inspect.getmro(type(self.set)) + inspect.getmro(type(self.method))
+        own = [base for thing in (self.set, self.method, self.outer) for base in inspect.getmro(type(thing))]
         kinds = [kind for base in own for kind in (base, vars(base).get("State"))]
         owned = [kind for kind in kinds if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
         return {f"{kind.__module__}:{kind.__qualname__}": kind for kind in owned} | dict(self.known)
@@ -120,9 +125,14 @@ def begin(asked: Asked, handed: Handed) -> tuple[Run, Task]:
         )
     pays = not computed and asked.diagnose is None and not first_order
     dim, n = int(asked.dim), int(asked.n)
-    reserve = cost_of_value(n, limits.budget) if pays and limits.budget is not None else 0
+    reserve = cost_of_value(n, limits.budget) if pays and limits.budget is not None and not asked.each else 0
     task = make_task(asked, region, limits.granted(reserve), handed, first_order)
     algorithm, reasons = as_algorithm(asked.method, task)
+    if asked.outer is not None:
+        check_sizes(outputs=asked.each)
+        asked.outer.check(n * asked.each)
+        if not isinstance(algorithm, Composing):
+            raise ValueError(f"{algorithm.name} minimises means only; with outer=… take method='auto'.")
     start, note = starting_point(region, dim, asked.x0)
     reasons = reasons if note is None else {**reasons, "x0": note}
     task.known = asked.known
@@ -131,15 +141,16 @@ def begin(asked: Asked, handed: Handed) -> tuple[Run, Task]:
     run = Run(
         region, algorithm, dim, n, limits, asked.gap_tol, asked.inside, float(asked.resolution),
         asked.structure and handed.pattern is not None, rows, pays, reserve, entropy_of(asked.rng), reasons, uuid.uuid4().hex, state,
+        outer=asked.outer, each=asked.each,
     )  # fmt: skip
     return run, task
 
 
 def check_sizes(
-    *, n: object, dim: object, gap_tol: float | None, resolution: float = 0.0, diagnose: int = 0
+    *, gap_tol: float | None = None, resolution: float = 0.0, diagnose: int = 0, **sizes: object
 ) -> None:
     """Whole positive sizes, a tolerance that can be reached, and a number of rows that can be kept."""
-    for name, size in (("n", n), ("dim", dim)):
+    for name, size in sizes.items():
         if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
             raise ValueError(f"{name} should be a whole number of at least 1; got {size!r}.")
     if gap_tol is not None and (isinstance(gap_tol, str) or not gap_tol >= 0):
@@ -178,6 +189,7 @@ def make_task(
     """What the method sees; only a first-order one sees the gradient, and none the problem behind its functions."""
     task = Task(region, int(run.dim), int(run.n), granted, run.limits.max_iter, inside=run.inside)
     task.gap_tol, task.resolution, task.draw = run.gap_tol, run.resolution, kernels.drawing()
+    task.outer, task.each = run.outer, run.each
     if handed.support is not None:
         task.support = Sealed(handed.support)
     if run.structure and (handed.pattern is not None or isinstance(run, Run)):
@@ -227,6 +239,7 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
         raise ValueError(f"{path} was saved with a set that is not in the file. Give it as set=….")
     try:
         region.check_dim(run.dim)
+        run.outer = _outer(run, handed.outer, path)
         task = make_task(
             run, region, run.limits.granted(run.reserve), handed, isinstance(run.method, FirstOrder)
         )
@@ -248,6 +261,17 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
             f"{path} was saved with the method {run.method!r}; {handed.method!r} was handed over."
         )
     return session
+
+
+def _outer(run: Run, given: Outer | None, path: Path) -> Outer | None:
+    """Return the outer function of a saved run: the one in the file, or the one given again."""
+    if given is not None and (not run.each or repr(run.outer or given) != repr(given)):
+        raise ValueError(f"{path} was saved with outer={run.outer!r}; {given!r} was given.")
+    if run.each and run.outer is None and given is None:
+        raise ValueError(
+            f"{path} was saved with an outer function that is not in the file. Give it as outer=…."
+        )
+    return run.outer if given is None else given
 
 
 class Unsound(TypeError):

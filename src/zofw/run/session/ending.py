@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 
 import numpy as np
 
-from zofw.core import Answer, Batch, Info, Purpose, Query
+from zofw.core import Answer, Batch, Info, Purpose, Query, objective
 from zofw.run.record.run import Known, Run
 from zofw.run.record.status import Status
 
@@ -49,10 +49,10 @@ def least_budget(n: int, iteration: int) -> int:
 def learn(run: Run, sample: Callable[[], np.random.Generator]) -> Generator[Query, Answer, Known]:
     """f at x: the mean over all components or, where that is dear, over a sample whose groups tell its error."""
     x = run.x.copy()
-    size = cost_of_value(run.n, run.limits.budget or run.nfev)
+    size = run.n if run.each else cost_of_value(run.n, run.limits.budget or run.nfev)
     if size == run.n:
-        answer = yield Query(x, Batch(run.n), purpose=Purpose.RESULT)
-        return Known(x, float(answer.values[0, 0]))
+        answer = yield Query(x, Batch(run.n), purpose=Purpose.RESULT, each=run.each)
+        return Known(x, float(objective(run.outer, answer.values)[0]))
     drawn = sample().choice(run.n, size, replace=False)
     groups = np.array_split(drawn, min(GROUPS, size))
     means = []

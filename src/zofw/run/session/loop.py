@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from zofw.core import Answer, Array, Ending, Info, OutOfBudget, Pricing, Query, State, Task, Tile
+from zofw.core import Answer, Array, Ending, Info, OutOfBudget, Pricing, Query, State, Task, Tile, objective
 from zofw.run.files.journal import NOWHERE, Entry, EntryKind
 from zofw.run.files.run_files import RunFiles
 from zofw.run.record.run import BudgetError, Iteration, Known, Run, RunView
@@ -204,7 +204,8 @@ class Loop(RunView):
         run.number += 1
         self._open, self._told = None, query
         if whole:
-            run.seen, run.here, run.best = remembered(run, query, sound.values, self._set)
+            values = objective(run.outer, sound.values)[:, None] if query.each else sound.values
+            run.seen, run.here, run.best = remembered(run, query, values, self._set)
         self._advance(sound)
 
     # ------------------------------------------------------------------ iterations
@@ -284,7 +285,7 @@ class Loop(RunView):
         if least <= left:
             return
         if run.nit == run.nfev == 0:
-            needed = least_budget(run.n, least) if run.pays else least
+            needed = least_budget(run.n, least) if run.reserve else least
             raise BudgetError(run.limits.budget or 0, needed, needed - least, run.method.name)
         raise OutOfBudget
 

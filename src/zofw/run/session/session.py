@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from zofw.core import Array, Batch, Indices, MethodLike, Pattern, Seed
+from zofw.core import Array, Batch, Indices, MethodLike, Outer, Pattern, Seed
 from zofw.run.files.journal import EntryKind
 from zofw.run.files.run_files import RunFiles, write_alone
 from zofw.run.record.run import FAILED, Iteration, Limits, Run
@@ -67,6 +67,9 @@ class Session(Loop):
         Called with the session after every iteration; raising StopIteration stops the run.
     dtype
         The precision of the values, for the warning about radii that are too small for it.
+    outer, outputs
+        A function of the components that is minimised in place of their mean, such as ``zofw.outer.CVaR(0.9)``, and how many
+        numbers each component brings. An answer then has all of them, in order: shape (k, n·outputs).
 
     Attributes
     ----------
@@ -114,11 +117,14 @@ class Session(Loop):
         diagnose: int | None = None,
         observers: Sequence[Observer] = (),
         dtype: DTypeLike = np.float64,
+        outer: Outer | None = None,
+        outputs: int = 1,
     ) -> None:
         limits = Limits(budget, max_iter, max_lmo, max_time)
         asked = Asked(
-            set, dim, n, method, limits, x0, rng, gap_tol, inside, resolution, structure, known, diagnose
-        )
+            set, dim, n, method, limits, x0, rng, gap_tol, inside, resolution, structure, known, diagnose,
+            outer, outputs if outer else 0,
+        )  # fmt: skip
         handed = Handed(None, None, objective, gradient, support, pattern, observers, dtype)
         run, task = begin(asked, handed)
         self.observers = list(observers)
@@ -176,7 +182,7 @@ class Session(Loop):
             run.closing, run.learning = None, Iteration()
         if limits:
             run.limits = run.limits.with_(**limits)
-        if run.pays and run.limits.budget is not None:
+        if run.pays and run.limits.budget is not None and not run.each:
             run.reserve = cost_of_value(run.n, run.limits.budget)
         run.granted = run.limits.granted(run.reserve)
         self.task.max_iter = run.limits.max_iter

@@ -246,7 +246,10 @@ def _numbers(told: ArrayLike) -> Array:
 def remembered(
     run: Run, query: Query, values: Array, region: ConvexSet
 ) -> tuple[list[Known], Known | None, Known | None]:
-    """The last points at which all components were evaluated, x itself where it is one, and the lowest that is in the set."""
+    """The last points at which all components were evaluated, x itself where it is one, and the lowest that is in the set.
+
+    ``values`` are those of the objective, (k, points of the query).
+    """
     seen, here, key = run.seen, run.here, np.asarray(run.state.x, dtype=float).tobytes()
     if query.stencil.has_base:
         asked = [Known(*one) for one in zip(query.anchors, values[:, -1].tolist(), strict=True)]
@@ -269,7 +272,8 @@ def _lowest(query: Query, values: Array, region: ConvexSet, run: Run) -> Known |
     if found is None:
         places = flat.argsort(kind="stable")[1:].tolist()
         if run.n > 1:  # the lowest, and the anchors, which methods take from the set
-            anchors = range(query.width - 1, flat.size, query.width) if query.stencil.has_base else ()
+            width = values.shape[1]
+            anchors = range(width - 1, flat.size, width) if query.stencil.has_base else ()
             places = [place for at, place in enumerate(places, 1) if at < LOOKED_AT or place in anchors]
         for place in places:
             if flat[place] >= most:
@@ -282,5 +286,5 @@ def _lowest(query: Query, values: Array, region: ConvexSet, run: Run) -> Known |
 
 def _member(query: Query, place: int, flat: Array, region: ConvexSet) -> Known | None:
     """The point of one value of the answer, if it is in the set."""
-    x = query.point(*divmod(place, query.width))
+    x = query.point(*divmod(place, flat.size // len(query.anchors)))
     return Known(x, float(flat[place])) if region.contains(x) else None

@@ -79,6 +79,7 @@ class WorkerTask:
     variance: bool
     paired: bool
     inside: Clips | None
+    each: int
     tiles: list[Tile]
     timeout: float | None
     sender: Sender
@@ -100,7 +101,7 @@ class WorkerTask:
             tiles = [tile._replace(top=tile.top - top, bottom=tile.bottom - top) for tile in tiles]
         return cls(
             sender.problem, query, asked.batch.n, indices, fresh(asked.directions), asked.radius, asked.stencil, asked.variance,
-            asked.paired, asked.inside, tiles, timeout, sender, part,
+            asked.paired, asked.inside, asked.each, tiles, timeout, sender, part,
         )  # fmt: skip
 
     def open(self, anchors: Array) -> Query:
@@ -109,7 +110,7 @@ class WorkerTask:
         batch = Batch(self.n, self.indices)
         return Query(
             anchors, batch, directions, self.radius, self.stencil, variance=self.variance, paired=self.paired,
-            inside=self.inside,
+            inside=self.inside, each=self.each,
         )  # fmt: skip
 
 

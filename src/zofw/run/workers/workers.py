@@ -220,8 +220,11 @@ class Workers:
         return None
 
     def _outcome(self, answer: OpenAnswer, sent: Sent, found: Found, vain: int) -> Outcome:
-        parts = [Part(_done(tile, sums), sums) for tile, sums in zip(sent.tiles, found.sums, strict=False)]
-        units = sum(len(part.sums.values) if part.tile.stop else 1 for part in parts)
+        outputs = answer.query.each or 1
+        parts = [
+            Part(_done(tile, sums, outputs), sums) for tile, sums in zip(sent.tiles, found.sums, strict=False)
+        ]
+        units = sum(len(part.sums.values) // outputs if part.tile.stop else 1 for part in parts)
         self.pace.note(units, found.seconds, time.perf_counter() - sent.when)
         again, error = vain * self._cost(answer, sent) if vain else 0, found.error
         if error is None:
@@ -281,8 +284,8 @@ def _taken(todo: Todo, size: int, part: Callable[[Tile], int]) -> list[Tile]:
     return taken
 
 
-def _done(tile: Tile, sums: Sums) -> Tile:
-    return tile.cells(tile.start, tile.start + len(sums.values)) if tile.stop else tile
+def _done(tile: Tile, sums: Sums, outputs: int) -> Tile:
+    return tile.cells(tile.start, tile.start + len(sums.values) // outputs) if tile.stop else tile
 
 
 ExecutorLike: TypeAlias = Executor | Callable[[], OwnExecutor] | Scatters
