@@ -41,9 +41,9 @@ T = TypeVar("T")
 
 def write_run(run: Run, path: Path, kept: Path | None = None) -> None:
     """One checkpoint. The file that was there before is renamed to ``kept``, where that is given."""
-    written = dataclasses.replace(
-        run, set=run.set if can_encode(run.set) else None, outer=run.outer if can_encode(run.outer) else None
-    )
+    written = run if can_encode(run.set) else dataclasses.replace(run, set=None)
+    if run.outer is not None and not can_encode(run.outer):
+        written = dataclasses.replace(written, outer=None)
     write_document(path, "checkpoint", VERSION, written, kept)
 
 
