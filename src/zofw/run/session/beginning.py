@@ -238,8 +238,8 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
     if region is None:
         raise ValueError(f"{path} was saved with a set that is not in the file. Give it as set=….")
     try:
-        region.check_dim(run.dim)
         run.outer = _outer(run, handed.outer, path)
+        region.check_dim(run.dim)
         task = make_task(
             run, region, run.limits.granted(run.reserve), handed, isinstance(run.method, FirstOrder)
         )
