@@ -15,16 +15,16 @@ endif
 .PHONY: demo golden test-fast test-oldest lock history mutants reproduce reproduce-full reproduce-all test cover test-slow fuzz attack lint bench docs package clean
 
 demo: .venv/demo.stamp
-	$(BIN)/python -m zofw.lab demo
+	$(BIN)/python -m zofw_paper demo
 
 reproduce: .venv/dev.stamp
-	$(BIN)/python -m zofw.lab reproduce all --profile quick
+	$(BIN)/python -m zofw_paper reproduce all --profile quick
 
 reproduce-full: .venv/dev.stamp
-	$(BIN)/python -m zofw.lab reproduce all ablation forgetting readings --profile full --publish docs/reproduction
+	$(BIN)/python -m zofw_paper reproduce all ablation forgetting readings --profile full --publish docs/reproduction
 
 reproduce-all: .venv/dev.stamp
-	$(BIN)/python -m zofw.lab reproduce fig1 fig2 fig3 --profile all --publish docs/reproduction
+	$(BIN)/python -m zofw_paper reproduce fig1 fig2 fig3 --profile all --publish docs/reproduction
 
 test: lint
 	$(SINGLE) $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow"
@@ -49,7 +49,7 @@ golden: .venv/dev.stamp
 
 fuzz: .venv/dev.stamp
 	-$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[fuzz]'
-	ZOFW_FUZZ=$(TIMES) $(BIN)/python -m pytest -n 2 --dist worksteal tests/fuzz tests/run/test_fuzz.py tests/lab/test_lab_fuzz.py tests/data tests/test_atoms.py tests/sets/test_sets_laws.py
+	ZOFW_FUZZ=$(TIMES) $(BIN)/python -m pytest -n 2 --dist worksteal tests/fuzz tests/run/test_fuzz.py paper/tests/test_lab_fuzz.py paper/tests/data tests/test_atoms.py tests/sets/test_sets_laws.py
 	$(BIN)/python tests/fuzz/run.py --seconds $(SECONDS_EACH)
 
 attack: .venv/dev.stamp
@@ -82,14 +82,14 @@ docs: .venv/dev.stamp
 package: .venv/dev.stamp
 	$(BIN)/python -m pytest -m slow tests/docs/test_package.py
 
-.venv/demo.stamp: pyproject.toml
+.venv/demo.stamp: pyproject.toml paper/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[cli,plot,frame,report,data]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[cli,plot,frame,report,data]' -e paper
 	touch $@
 
-.venv/dev.stamp: pyproject.toml
+.venv/dev.stamp: pyproject.toml paper/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]' -e paper
 	touch $@ .venv/demo.stamp
 
 .venv-oldest/stamp: pyproject.toml .github/oldest.txt

@@ -17,7 +17,7 @@ CALLABLES = (
     "os:system",
     "builtins:exec",
     "shutil:rmtree",
-    "zofw.lab.cli:main",
+    "zofw_paper.cli:main",
     "attacks.specs:attack",
 )
 SPEC = """
@@ -46,7 +46,7 @@ def attack(seconds: float, rng: np.random.Generator) -> list[Finding]:
                 spec = Path(folder) / "spec.toml"
                 spec.write_text(SPEC.format(problem=problem))
                 run = subprocess.run(
-                    [sys.executable, "-m", "zofw.lab", "run", str(spec), "--out", str(Path(folder) / "out")],
+                    [sys.executable, "-m", "zofw_paper", "run", str(spec), "--out", str(Path(folder) / "out")],
                     cwd=folder, capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"},
                 )  # fmt: skip
                 said = run.stdout + run.stderr

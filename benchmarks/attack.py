@@ -8,12 +8,13 @@ import numpy as np
 
 import zofw
 from zofw.problems import evaluate
+from zofw_paper import data, targets
 
 
 def network_share(iterations):
     """Wall time inside the network over that of whole iterations of ZSFW-DVR on MNIST."""
-    network = zofw.targets.mnist_carlini()
-    images = zofw.data.load("mnist")
+    network = targets.mnist_carlini()
+    images = data.load("mnist")
     ones = np.flatnonzero(images.labels == 1)[:100]
     inside, begun = [0.0], [0.0]
     network.register_forward_pre_hook(lambda *_: begun.__setitem__(0, time.perf_counter()))

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import zofw
 from benchmarks import transcription
 from zofw.problems import Logistic, evaluate
+from zofw_paper.data import load
 
 LAWS = {
     "Rademacher": zofw.Rademacher(),
@@ -25,7 +26,7 @@ RADIUS = 10.0
 @lru_cache(maxsize=1)
 def samples(name):
     """Z and y of a data set."""
-    return zofw.data.load(name)
+    return load(name)
 
 
 def signed(name):

@@ -15,6 +15,7 @@ import numpy as np
 
 import zofw
 from zofw.problems import Logistic
+from zofw_paper.data import DataError, load
 
 MARKS = (0.01, 0.03, 0.1, 0.3, 1.0)  # parts of the budget at which runs are compared
 LAWS = {"signs": zofw.Rademacher(), "normals": zofw.Gaussian()}
@@ -45,7 +46,7 @@ def curve(problem, setting, law, seed, budget, marks):
 
 def compare(data, setting, seeds, budget):
     """Mean and standard error of the difference at every mark."""
-    problem, marks = Logistic(*zofw.data.load(data)), np.array(MARKS) * budget
+    problem, marks = Logistic(*load(data)), np.array(MARKS) * budget
     found = {
         name: np.array([curve(problem, setting, law, seed, budget, marks) for seed in range(seeds)])
         for name, law in LAWS.items()
@@ -78,7 +79,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     try:
         rows = compare(options.data, SETTINGS[options.setting], options.seeds, int(options.budget))
-    except zofw.data.DataError as error:
+    except DataError as error:
         print(error, file=sys.stderr)
         return 2
     if options.json:

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiments import situations
+from paper.experiments import situations
 
 import zofw
 from zofw.problems import BlackBox, Correntropy, LeastSquares, Logistic, Quadratic
+from zofw_paper.data import load
 
 PUBLISHED = {"a9a logistic": 0.4777070172, "w8a logistic": 0.4817571319, "a9a correntropy": 0.2448745, "w8a correntropy": 0.2383625}  # fmt: skip
 LEAST = 1e-9  # of the gap of the start: below, all is one
@@ -158,7 +159,7 @@ def single_precision(f: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndar
 
 
 def data(problem: Callable[..., Any], name: str, radius: float = 2.0) -> Callable[[], tuple[Any, Any]]:
-    return lambda: (problem(*zofw.data.load(name)), zofw.L1Ball(radius))
+    return lambda: (problem(*load(name)), zofw.L1Ball(radius))
 
 
 INSIDE = {"inside": True}

@@ -20,6 +20,7 @@ import numpy as np
 
 import zofw
 from zofw.references import reference
+from zofw_paper.data import load
 
 SECONDS = 120.0  # a run that has not spent its budget by then is stopped, and said to have been
 SHOWN = (30, 100, 300, 1000)
@@ -178,7 +179,7 @@ def problems():
     Z = (table.data - table.data.mean(0)) / table.data.std(0)
     yield "breast cancer", zofw.problems.Logistic(Z, np.where(table.target, 1.0, -1.0)), zofw.L1Ball(2.0)
     for name in ("a9a", "w8a"):
-        yield name, zofw.problems.Logistic(*zofw.data.load(name)), zofw.L1Ball(2.0)
+        yield name, zofw.problems.Logistic(*load(name)), zofw.L1Ball(2.0)
 
 
 def measure(seeds, evaluations, names=(), tools=()):

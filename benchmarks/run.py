@@ -13,6 +13,7 @@ import zofw
 from benchmarks.cases import CASES, dvr, samples
 from benchmarks.measure import peak_in_child, peak_memory, take_turns
 from zofw.problems import Logistic
+from zofw_paper.data import DataError
 
 
 def measure(case, *, quick):
@@ -81,13 +82,13 @@ def measure_limits(quick, *, show):
             found["threads"][name] = limits.threads(
                 problem(), method, rounds=3 if quick else 9, repeat=repeat
             )
-        except zofw.data.DataError as error:
+        except DataError as error:
             found["threads"][name] = {"skipped": str(error)}
     try:
         from benchmarks.attack import network_share
 
         found["attack"] = network_share(6 if quick else 30)
-    except (ImportError, zofw.data.DataError) as error:
+    except (ImportError, DataError) as error:
         found["attack"] = {"skipped": str(error)}
     if show:
         print(f"MNIST attack: {found['attack']}")
@@ -170,7 +171,7 @@ def main(arguments=None):
         if options.only in case.name:
             try:
                 rows.append(measure(case, quick=options.quick))
-            except zofw.data.DataError as error:
+            except DataError as error:
                 rows.append({"case": case.name, "least": case.least, "skipped": str(error)})
             if not options.json:
                 print(line(rows[-1]), flush=True)

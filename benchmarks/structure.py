@@ -14,6 +14,7 @@ import numpy as np
 
 import zofw
 from zofw.problems import BlackBox, Correntropy, Logistic, MatrixCompletion
+from zofw_paper.data import load
 
 GAPS = (1e-3, 1e-6, 1e-8)
 
@@ -83,7 +84,7 @@ def problems(names: list[str]):
         ("news20-logistic", "news20-binary", Logistic),
     ):
         if name in names:
-            yield name, loss(*zofw.data.load(data)), zofw.L1Ball(20.0), None
+            yield name, loss(*load(data)), zofw.L1Ball(20.0), None
 
 
 def main() -> None:

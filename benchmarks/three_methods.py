@@ -16,13 +16,14 @@ from zofw.algorithms.horizon import Scaled
 from zofw.core import Task
 from zofw.problems import Logistic
 from zofw.schedules import as_schedule
+from zofw_paper.data import load
 
 OPTIMUM = 0.4777070173  # Frank-Wolfe gap 5e-11
 
 
 def rows(budget: int) -> list[tuple[str, float, float, float]]:
     """Method, best rate, objective minus optimum, seconds of that run."""
-    problem, region = Logistic(*zofw.data.load("a9a")), zofw.L1Ball(2.0)
+    problem, region = Logistic(*load("a9a")), zofw.L1Ball(2.0)
     sizes = {"batch_size": 200, "directions": 20}
     grids = {
         zofw.ZOSFW(**sizes): (0.5, 1.0, 2.0, 4.0),

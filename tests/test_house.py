@@ -18,9 +18,10 @@ import zofw
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "zofw"
 FILES = sorted(SOURCE.rglob("*.py"))
+PAPER = sorted((ROOT / "paper" / "src").rglob("*.py"))
 ROOMS = [
     "registry", "extras", "deprecations", "storage", "arrays", "atoms", "core", "schedules", "sets", "kernels", "directions", "differences",
-    "problems", "algorithms", "references", "run", "desk", "data", "targets", "adapters", "extend", "lab",
+    "problems", "algorithms", "references", "run", "desk", "data", "adapters", "extend", "cli", "__main__",
 ]  # fmt: skip
 FORBIDDEN = {"algorithms": {"problems", "sets", "run"}}
 LONGEST = 450  # lines of a source file
@@ -51,11 +52,11 @@ def imported(path: Path) -> set[str]:
 
 
 def test_every_file_is_in_order():
-    for path in FILES:
+    for path in FILES + PAPER:
         try:
             in_order(path)
         except AssertionError as reason:
-            pytest.fail(f"{path.relative_to(SOURCE)}: {reason}")
+            pytest.fail(f"{path.relative_to(ROOT)}: {reason}")
 
 
 def in_order(path):
@@ -86,7 +87,7 @@ def test_pages_at_the_root_are_for_readers():
 
 
 def test_no_commented_out_code():
-    for path in FILES:
+    for path in FILES + PAPER:
         for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
             if token.type != tokenize.COMMENT:
                 continue
@@ -138,6 +139,11 @@ def test_rooms_import_only_rooms_below_them():
             assert other not in FORBIDDEN.get(here, set()), f"{path} imports {other}"
 
 
+def test_the_library_never_imports_the_paper():
+    for path in FILES:
+        assert not re.search(r"^\s*(from|import) zofw_paper\b", path.read_text(), re.M), path
+
+
 def seconds_to_import(modules: str) -> tuple[float, str]:
     """Process time of an import in a new interpreter, and the extras it brought along."""
     code = (
@@ -159,7 +165,7 @@ def test_importing_is_quick_and_brings_no_extra():
         told = min(
             told,
             seconds_to_import(
-                "sys; sys.argv = ['zofw', '--version']; import zofw.lab.__main__ as m; m.main()"
+                "sys; sys.argv = ['zofw', '--version']; import zofw.cli.__main__ as m; m.main()"
             )[0],
         )
     assert ours < 1.1 * base, f"import zofw takes {ours:.2f} s, import scipy.optimize {base:.2f} s"

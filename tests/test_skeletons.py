@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 import zofw
+from zofw.cli.app import app
 from zofw.directions import laws
 from zofw.extend.new import KINDS, new
 from zofw.extend.skeletons import my_law, my_method, my_problem, my_set
-from zofw.lab.cli import app
 from zofw.problems.registry import problems
 
 ROOT = Path(__file__).parent.parent

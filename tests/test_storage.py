@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zofw.data import DataError, packing, read_idx
-from zofw.data.packing import unpack
 from zofw.storage import check_archive, read_arrays, write_whole
+from zofw_paper.data import DataError, packing, read_idx
+from zofw_paper.data.packing import unpack
 
 PACK = {"bzip2": bz2.compress, "gzip": gzip.compress, "xz": lzma.compress}
 

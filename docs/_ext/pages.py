@@ -15,9 +15,9 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
-from zofw.lab.claims import Verdict
-from zofw.lab.curves import Crossing, crossing
-from zofw.lab.summary import CaseSummary, Curve, Summary, read_summary
+from zofw_paper.claims import Verdict
+from zofw_paper.curves import Crossing, crossing
+from zofw_paper.summary import CaseSummary, Curve, Summary, read_summary
 
 NUMBER = re.compile(r"[-−+]?\d[\d.,]*e[-+]\d+|\d[\d.,]* – \d[\d.,e+-]*")
 PROSE = nodes.paragraph | nodes.strong | nodes.emphasis | nodes.term

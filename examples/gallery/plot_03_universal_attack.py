@@ -16,13 +16,15 @@ import zofw
 def mnist_target():
     """Carlini and Wagner's network and 40 images it recognises, or None where they are not at hand."""
     try:
-        network = zofw.targets.mnist_carlini()
-        images = zofw.data.load("mnist")
-    except (ImportError, zofw.data.DataError):
+        from zofw_paper.data import load
+        from zofw_paper.targets import mnist_carlini, predict
+
+        network, images = mnist_carlini(), load("mnist")
+    except (ImportError, ValueError):
         return None
     ones = np.flatnonzero(images.labels == 1)[:40]
     chosen = images.centred()[ones]
-    right = zofw.targets.predict(network, chosen) == 1
+    right = predict(network, chosen) == 1
     return "MNIST, Carlini and Wagner's network", network, chosen[right], images.labels[ones][right]
 
 

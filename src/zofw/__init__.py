@@ -82,7 +82,7 @@ def laws() -> Mapping[str, type[Any]]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("adapters", "data", "desk", "targets", "lab"):
+    if name in ("adapters", "data", "desk"):
         return importlib.import_module(f"zofw.{name}")
     if name == "Desk":
         return importlib.import_module("zofw.desk").Desk

@@ -14,7 +14,7 @@ runner = pytest.importorskip("typer.testing").CliRunner()
 
 
 def command(*words: object, code: int = 0) -> str:
-    from zofw.lab.cli import app
+    from zofw.cli.app import app
 
     done = runner.invoke(app, ["desk", *map(str, words)])
     assert done.exit_code == code, done.output

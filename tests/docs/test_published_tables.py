@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pages import DOCS
 
-from zofw.lab.curves import Crossing
-from zofw.lab.summary import CaseSummary, read_summary
+from zofw_paper.curves import Crossing
+from zofw_paper.summary import CaseSummary, read_summary
 
 pytest.importorskip("sphinx")
 _spec = importlib.util.spec_from_file_location("zofw_docs_pages", DOCS / "_ext" / "pages.py")

@@ -21,10 +21,10 @@ import numpy as np
 
 import zofw
 from zofw.core import Answer
-from zofw.data import DataError, libsvm, read_libsvm
-from zofw.lab.records import plain, record
-from zofw.lab.spec import Experiment, SpecError, parse
 from zofw.run.files import documents, journal, run_files
+from zofw_paper.data import DataError, libsvm, read_libsvm
+from zofw_paper.records import plain, record
+from zofw_paper.spec import Experiment, SpecError, parse
 
 DIM, N = 4, 3
 

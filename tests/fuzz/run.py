@@ -14,10 +14,10 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 READERS = [
-    "zofw.data.libsvm",
-    "zofw.data.packing",
-    "zofw.lab.spec",
-    "zofw.lab.records",
+    "zofw_paper.data.libsvm",
+    "zofw_paper.data.packing",
+    "zofw_paper.spec",
+    "zofw_paper.records",
     "zofw.run.session.told",
     "zofw.run.session.beginning",
     "zofw.run.files.documents",

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 import zofw
+from zofw.cli.app import app
 from zofw.core import Batch, Query, Stencil
 from zofw.kernels import table
-from zofw.lab.cli import app
 from zofw.problems import Logistic, evaluate
 
 SPARSE = sp.csr_array(sp.random_array((40, 3000), density=0.02, rng=np.random.default_rng(0), format="csr"))

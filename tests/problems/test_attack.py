@@ -251,8 +251,8 @@ def test_an_attack_can_be_sent_to_another_process():
 
 def test_a_query_spends_its_time_in_the_network(data_folder):
     torch = pytest.importorskip("torch", reason="torch is not installed: pip install '.[torch]'")
-    from zofw.data import load
-    from zofw.targets import mnist_carlini, predict
+    from zofw_paper.data import load
+    from zofw_paper.targets import mnist_carlini, predict
 
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -355,7 +355,7 @@ def test_coordinates_in_a_large_dimension_agree_with_dense_points():
 def test_the_full_objective_costs_little_more_than_the_product(data_folder, monkeypatch):
     import time
 
-    from zofw.data import load
+    from zofw_paper.data import load
 
     monkeypatch.setenv("ZOFW_KERNELS", "numba")
     Z, y = load("a9a")

@@ -14,6 +14,7 @@ import zofw
 from zofw.algorithms import FrankWolfe
 from zofw.problems import BlackBox, Correntropy, Logistic
 from zofw.references import reference
+from zofw_paper.data import load
 
 D = 12
 
@@ -110,7 +111,7 @@ def test_refusals() -> None:
 
 
 def test_a9a(data_folder: Path) -> None:
-    problem = Logistic(*zofw.data.load("a9a"))
+    problem = Logistic(*load("a9a"))
     begin = time.process_time()
     best = reference(problem, zofw.L1Ball(2.0))
     assert best.certified and time.process_time() - begin < 20

@@ -1,0 +1,66 @@
+"""``zofw datasets``: list, fetch and verify the data sets of the paper."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from zofw.cli.console import console, told_rows
+from zofw.cli.options import Json
+from zofw_paper.data import datasets, fetch, locate, verify
+from zofw_paper.guard import guarded
+
+__all__ = ["shelf"]
+
+Name = Annotated[str, typer.Argument(help="A name that `zofw datasets list` shows.", show_default=False)]
+shelf = typer.Typer(no_args_is_help=True, help="Data sets: list, fetch, verify.", rich_markup_mode="rich")
+
+
+@shelf.command("list")
+@guarded
+def list_(as_json: Json = False) -> None:
+    """The data sets that are known, and which of them are here.
+
+    [dim]Example:[/dim]  zofw datasets list
+    """
+    rows = []
+    for name, dataset in datasets().items():
+        places = locate(name)
+        found = "here" if all(places.values()) else "in part" if any(places.values()) else "missing"
+        here = found if places else "embedded"
+        part = next(iter(dataset.parts.values()))
+        rows.append({"name": name, "n": part.n, "d": part.d, "found": here, "about": dataset.about})
+    told_rows(as_json, rows)
+
+
+@shelf.command("fetch")
+@guarded
+def fetch_(name: Name) -> None:
+    """Download what is missing of a data set, and verify all of it.
+
+    [dim]Example:[/dim]  zofw datasets fetch a9a
+    """
+    for file, path in fetch(name).items():
+        console().print(f"{file}: {path}", soft_wrap=True)
+
+
+@shelf.command("verify")
+@guarded
+def verify_(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Data sets; all that are here by default.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Hold the files that are here against their checksums; exit code 1 where one is damaged.
+
+    [dim]Example:[/dim]  zofw datasets verify a9a w8a
+    """
+    checks = [(name, check) for name in names or datasets() for check in verify(name)]
+    told_rows(
+        as_json,
+        [{"name": name, "file": c.file, "status": c.status, "detail": c.detail} for name, c in checks],
+    )
+    if any(check.status == "damaged" for _, check in checks):
+        raise typer.Exit(1)

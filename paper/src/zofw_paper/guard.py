@@ -1,0 +1,20 @@
+"""Commands of this package: mistakes in specifications, stored runs and data are sentences too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec
+
+from zofw.cli import guard
+from zofw_paper.data import DataError
+from zofw_paper.records import SpecError
+from zofw_paper.store import StoreError
+
+__all__ = ["guarded"]
+
+P = ParamSpec("P")
+
+
+def guarded(function: Callable[P, None]) -> Callable[P, None]:
+    """Return the command with exit code 2 and a sentence on stderr for a mistake of the user."""
+    return guard.guarded(function, SpecError, StoreError, DataError)

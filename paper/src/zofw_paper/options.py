@@ -1,0 +1,37 @@
+"""Options that commands on specifications share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["CodeFile", "Methods", "Only", "Out", "Profile", "Quiet", "Spec", "WorkersOption"]
+
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Directory for runs and report.", show_default=False)
+]
+WorkersOption = Annotated[
+    int, typer.Option("--workers", "-w", min=0, help="Processes, one core each; 0: this one.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]
+Profile = Annotated[
+    str | None, typer.Option("--profile", "-p", help="A profile of the specification.", show_default=False)
+]
+Spec = Annotated[Path, typer.Argument(help="A specification in TOML.", show_default=False)]
+CodeFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--code", exists=True, dir_okay=False, show_default=False,
+        help="A Python file of your own whose problems and sets the specification may name. It is executed.",
+    ),
+]  # fmt: skip
+Methods = Annotated[
+    list[str] | None,
+    typer.Option("--method", help="The label of a method to do now; may be repeated.", show_default=False),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", help="A case to do now; may be repeated.", show_default=False),
+]

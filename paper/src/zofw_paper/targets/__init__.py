@@ -1,0 +1,26 @@
+"""Target networks of the universal attack: images in [−½, ½] of shape (N, C, H, W) to scores (N, 10).
+
+They need torch.
+"""
+
+from __future__ import annotations
+
+from zofw.extras import extra
+
+extra("torch", "torch")
+
+from zofw_paper.targets.carlini import mnist_carlini
+from zofw_paper.targets.judge import accuracy, predict
+from zofw_paper.targets.resnet import cifar10_resnet20, resnet18
+from zofw_paper.targets.weights import WeightsError, load_weights, read_weights
+
+__all__ = [
+    "WeightsError",
+    "accuracy",
+    "cifar10_resnet20",
+    "load_weights",
+    "mnist_carlini",
+    "predict",
+    "read_weights",
+    "resnet18",
+]

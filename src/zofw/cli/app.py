@@ -1,0 +1,86 @@
+"""The command line: ``zofw`` or ``python -m zofw``.
+
+Other installed packages add commands: the entry points of the group ``zofw.commands`` are functions that receive the
+application.
+
+Exit codes: 0 done; 1 a run failed, a law is broken or a file damaged; 2 the command or a file of its input is wrong; 130
+interrupted.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import zofw
+from zofw.cli.console import console
+from zofw.cli.desk_commands import counter
+from zofw.cli.extend import EXTENDING
+from zofw.cli.guard import CommandError, guarded
+from zofw.cli.information import LOOKING
+
+__all__ = ["app", "main"]
+
+HERE = Path(__file__).parent
+
+app = typer.Typer(
+    help="Zeroth-order Frank-Wolfe from the command line: solve, compare, reproduce.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        console().print(f"zofw {zofw.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None: ...
+
+
+@app.command()
+@guarded
+def bench(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A fifth of the rounds.")] = False,
+    only: Annotated[str, typer.Option("--only", help="Cases whose name contains this.")] = "",
+) -> None:
+    """Time this machine: ratios measured side by side, by the benchmarks of a source checkout.
+
+    Exits with 1 where a figure falls short of what is wanted, and says which.
+
+    [dim]Example:[/dim]  zofw bench --quick --only a9a
+    """
+    root = HERE.parents[2]
+    if not (root / "benchmarks" / "run.py").is_file():
+        raise CommandError(
+            "The benchmarks are part of a source checkout, not of the package: run `make bench` there."
+        )
+    flags = [name for name, given in (("--json", as_json), ("--quick", quick)) if given]
+    command = [sys.executable, "-m", "benchmarks.run", *flags, *(["--only", only] if only else [])]
+    raise typer.Exit(subprocess.run(command, cwd=root).returncode)
+
+
+app.add_typer(counter, name="desk")
+for name, function in (LOOKING | EXTENDING).items():
+    app.command(name)(guarded(function))
+
+
+def main() -> None:
+    """Add the commands of other packages and run one: the entry point of the console script."""
+    for point in entry_points(group="zofw.commands"):
+        point.load()(app)
+    app()

@@ -1,0 +1,148 @@
+"""Commands at a desk: what is asked, how it stands, and answers typed by hand. Only ``read`` takes the folder's lock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from zofw.cli.console import plain_table, told
+from zofw.cli.guard import guarded
+from zofw.cli.options import Json
+from zofw.desk import AnswerError, Desk, Request, read_request, write_answer
+from zofw.desk.files import load
+from zofw.run import FileError
+
+__all__ = ["counter"]
+
+FolderArgument = Annotated[Path, typer.Argument(help="The folder of a desk.", show_default=False)]
+
+counter = typer.Typer(
+    no_args_is_help=True,
+    help="A folder of requests and answers: list, status, answer, read.",
+    rich_markup_mode="rich",
+)
+
+
+@counter.command("list")
+@guarded
+def list_requests(folder: FolderArgument, as_json: Json = False) -> None:
+    """The open requests.
+
+    [dim]Example:[/dim]  zofw desk list lab
+    """
+    requests = _open(folder)
+    table = plain_table(None, "request", "for", "evaluations", "first component", "first point")
+    for request in requests:
+        x, i = next(iter(request))
+        shown = " ".join(f"{value:.6g}" for value in x[:6]) + (" …" if len(x) > 6 else "")
+        table.add_row(request.id, request.purpose, str(len(request)), str(i), shown)
+    reasons = {request.purpose: request.why for request in requests}
+    words = [f"{purpose}: {why}" for purpose, why in reasons.items()]
+    told(as_json, [request.document() for request in requests], table, *words)
+
+
+@counter.command()
+@guarded
+def status(folder: FolderArgument, as_json: Json = False) -> None:
+    """Where the run stands.
+
+    [dim]Example:[/dim]  zofw desk status lab --json
+    """
+    found = load(_there(folder, "status.json"))
+    names = ("method", "message", "iterations", "evaluations", "failed", "budget", "asked", "answered")
+    lines = [f"{name:12} {found.get(name)}" for name in names]
+    for room in ("requests", "answers", "refused"):
+        files = [file for file in (folder / room).glob("*") if not file.name.endswith(".why.txt")]
+        lines.append(f"{room + '/':12} {len(files)} files")
+    told(as_json, found, *lines)
+
+
+@counter.command()
+@guarded
+def answer(
+    folder: FolderArgument,
+    id: Annotated[str, typer.Argument(help="A request that `zofw desk list` shows.", show_default=False)],
+    values: Annotated[
+        list[str] | None,
+        typer.Argument(help="A value for each evaluation, - for those to come.", show_default=False),
+    ] = None,
+    failed: Annotated[
+        str | None, typer.Option("--failed", help="Why there is no value.", show_default=False)
+    ] = None,
+    unpaid: Annotated[bool, typer.Option("--unpaid", help="What failed has cost nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Answer a request; whoever runs the desk takes it from there.
+
+    Negative numbers go behind two dashes.
+
+    [dim]Example:[/dim]  zofw desk answer lab 000003-5f1c-0000 0.731
+
+    [dim]Example:[/dim]  zofw desk answer lab 000003-5f1c-0001 -- -1.2 -
+    """
+    for request in _open(folder):
+        if request.id == id:
+            numbers = [None if text == "-" else _number(text, id) for text in values or []]
+            path = write_answer(folder, request, numbers or None, failed=failed, paid=not unpaid)
+            return told(as_json, {"answer": str(path)}, Text(str(path)))
+    raise AnswerError(
+        f"There is no open request {id!r} in {folder}; `zofw desk list` shows those there are.", id
+    )
+
+
+@counter.command()
+@guarded
+def read(
+    folder: FolderArgument,
+    wait: Annotated[bool, typer.Option("--wait", help="Go on until the run has ended.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Take the answers that are there and put out what is wanted next, where no other process does.
+
+    [dim]Example:[/dim]  zofw desk read lab
+    """
+    _there(folder, "desk.json")
+    with Desk.open(folder) as desk:
+        look: dict[str, Any] = {}
+        if wait:
+            desk.run()
+        else:
+            seen = desk.read()
+            look = {
+                "taken": seen.taken,
+                "waiting": [str(path) for path in seen.waiting],
+                "refused": {str(path): reason for path, reason in seen.refused.items()},
+            }
+        found = desk.status()
+    asked = found["asked"] - found["answered"]
+    lines = [f"{look.get('taken', 0)} values taken; {asked} are asked for."]
+    lines += [f"{path}: {reason}" for path, reason in look.get("refused", {}).items()]
+    lines += [f"{path} is not filled in, or not written to its end." for path in look.get("waiting", [])]
+    told(as_json, found | look, *lines)
+
+
+def _there(folder: Path, name: str) -> Path:
+    if not (folder / name).exists():
+        raise FileError(f"There is no desk in {folder}: it has no {name}.")
+    return folder / name
+
+
+def _open(folder: Path) -> list[Request]:
+    room = _there(folder, "requests")
+    requests = []
+    for path in sorted(room.glob("[0-9]*")):
+        try:
+            requests.append(read_request(path))
+        except FileNotFoundError:
+            continue  # answered meanwhile
+    return requests
+
+
+def _number(text: str, id: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise AnswerError(f"A value should be a number, or - for one to come; it is {text!r}.", id) from error

@@ -1,0 +1,129 @@
+"""``zofw new`` and ``zofw check``: skeletons to begin with, and the laws of methods, sets, laws and problems."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from zofw.algorithms import methods
+from zofw.cli.console import console, told
+from zofw.cli.guard import CommandError
+from zofw.cli.options import Json
+from zofw.directions import laws
+from zofw.extend import check_law, check_method, check_problem
+from zofw.extend.new import KINDS, new
+from zofw.problems.registry import problems
+from zofw.registry import Registry
+from zofw.sets import SETS, check_set
+from zofw.sets.check import Report
+
+__all__ = ["EXTENDING"]
+
+REGISTRIES: dict[str, Registry[Any]] = {"method": methods, "set": SETS, "law": laws, "problem": problems}
+HAS = {"method": ("init", "step"), "set": ("lmo",), "law": ("draw", "scale"), "problem": ("values",)}
+CHECKS: dict[str, Callable[[Any], Report]] = {
+    "method": check_method,
+    "law": check_law,
+    "problem": check_problem,
+}
+KindArgument = Annotated[str, typer.Argument(help=", ".join(KINDS))]
+
+
+def new_(
+    kind: KindArgument,
+    name: Annotated[str, typer.Argument(help="Its name, as in my-method.")],
+    folder: Annotated[
+        Path, typer.Option("--folder", "-f", help="Your project, or a checkout of zofw.")
+    ] = Path(),
+) -> None:
+    """Write the skeleton of a method, a set, a law or a problem: its file, its test and, here, its page.
+
+    [dim]Example:[/dim]  zofw new method my-method
+    """
+    try:
+        written = new(kind, name, folder)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    for path in written.files:
+        console().print(f"wrote {path}", soft_wrap=True)
+    for sentence in written.next:
+        console().print(Text(sentence), soft_wrap=True)
+
+
+def check_(
+    kind: KindArgument,
+    path: Annotated[str, typer.Argument(help="A registered name, module, module:object or package.object.")],
+    dim: Annotated[int, typer.Option("--dim", "-d", min=1, help="The dimension to try a set in.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Run the laws of a method, a set, a law or a problem; exit code 1 where one is broken.
+
+    [dim]Example:[/dim]  zofw check method my_package.my_method
+    """
+    if kind not in KINDS:
+        raise CommandError(f"zofw check knows {', '.join(KINDS)}; got {kind!r}.")
+    found = _found(kind, path)
+    report = check_set(found, dim) if kind == "set" else CHECKS[kind](found)
+    findings = [{"law": f.law, "ok": f.ok, "why": f.why} for f in report.findings]
+    told(as_json, {"ok": report.ok, "subject": report.subject, "laws": findings}, Text(str(report)))
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _found(kind: str, path: str) -> Any:
+    """An instance: of a registered class, of what ``module:object`` names, or of the one such class in a module."""
+    registry = REGISTRIES[kind]
+    if path in registry:
+        return path if kind == "method" else _made(registry[path], path)
+    module, _, name = path.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        try:
+            found: Any = importlib.import_module(module)
+        except ModuleNotFoundError:
+            module, _, name = module.rpartition(".")
+            if not module:
+                raise
+            found = importlib.import_module(module)
+        for part in name.split(".") if name else ():
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise CommandError(
+            f"{path!r} names neither a registered {kind} nor something to import: {error}."
+        ) from error
+    finally:
+        sys.path.remove(str(Path.cwd()))
+    return _made(_only(kind, found, path) if inspect.ismodule(found) else found, path)
+
+
+def _only(kind: str, module: Any, path: str) -> Any:
+    """The one class of a module that looks like what is sought."""
+    own = [cls for _, cls in inspect.getmembers(module, inspect.isclass) if cls.__module__ == module.__name__]
+    fitting = [cls for cls in own if all(hasattr(cls, name) for name in HAS[kind])]
+    if len(fitting) != 1:
+        names = ", ".join(cls.__name__ for cls in fitting) or "none"
+        raise CommandError(
+            f"The module {path} should have one class of a {kind}, or name it as {path}:Name; it has {names}."
+        )
+    return fitting[0]
+
+
+def _made(found: Any, path: str) -> Any:
+    if not isinstance(found, type):
+        return found
+    try:
+        return found()
+    except TypeError as error:
+        raise CommandError(
+            f"{path} cannot be made without arguments ({error}); name an object of it instead."
+        ) from error
+
+
+EXTENDING: dict[str, Callable[..., None]] = {"new": new_, "check": check_}

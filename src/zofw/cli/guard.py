@@ -1,0 +1,50 @@
+"""Commands whose mistakes are sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec
+
+import typer
+
+from zofw.cli.console import errors
+from zofw.core import EvaluationError
+from zofw.desk import AnswerError
+from zofw.registry import UnknownName
+from zofw.run import BudgetError, FileError, LockedError
+
+__all__ = ["CommandError", "guarded"]
+
+P = ParamSpec("P")
+
+
+class CommandError(ValueError):
+    """A mistake in the arguments of a command."""
+
+
+ABOUT_FILES = (FileError, LockedError)
+MISTAKES = (*ABOUT_FILES, CommandError, AnswerError, BudgetError, EvaluationError, UnknownName, ImportError)
+
+
+def guarded(function: Callable[P, None], *more: type[Exception]) -> Callable[P, None]:
+    """Return the command with exit code 2 and a sentence on stderr for a mistake, 130 for an interruption.
+
+    ``more`` are further errors that are mistakes of the user.
+    """
+
+    mistakes: tuple[type[Exception], ...] = (*MISTAKES, *more)
+
+    @wraps(function)
+    def guard(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            function(*args, **kwargs)
+        except mistakes as error:
+            errors([str(error)])
+            raise typer.Exit(2) from error
+        except KeyboardInterrupt as interruption:
+            words = "Interrupted. What was done is kept; the same command goes on from there."
+            errors([words])
+            raise typer.Exit(130) from interruption
+
+    return guard

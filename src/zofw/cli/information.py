@@ -1,0 +1,166 @@
+"""Commands that list: methods, sets, laws, problems and this installation."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import os
+import platform
+import re
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import zofw
+from zofw.cli.console import told, told_rows
+from zofw.cli.options import Json
+from zofw.cli.plain_text import plain
+from zofw.core import Batch, FirstOrder, Query, Stencil
+from zofw.directions import laws as laws_of_directions
+from zofw.kernels import threads
+from zofw.kernels.table import KERNELS
+from zofw.problems import problems as registered_problems
+from zofw.problems.linear import kernel_for
+from zofw.registry import Registry
+
+__all__ = ["LOOKING"]
+
+PACKAGES = ("zofw", "numpy", "scipy", "numba", "torch", "scikit-learn", "matplotlib", "plotly")
+
+EXTRAS = ("typer", "rich", "matplotlib", "pandas", "plotly", "jinja2", "sklearn", "torch", "highspy", "dask")
+
+
+def first_sentence(thing: object) -> str:
+    """The first sentence of a docstring."""
+    text = plain(" ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split()))
+    return re.split(r"(?<=\.)\s", text)[0].rstrip(".:")
+
+
+def _listed(describe: Callable[[Any], dict[str, str]], as_json: bool, *registries: Mapping[str, Any]) -> None:
+    """Our own, then those of other packages."""
+    named = {name: made for registry in registries for name, made in registry.items()}
+    for registry in registries:
+        named |= {
+            name: registry[name] for name in (registry.others if isinstance(registry, Registry) else ())
+        }
+    told_rows(as_json, [{"name": name, **describe(made)} for name, made in named.items()])
+
+
+def _method(cls: type[object]) -> dict[str, str]:
+    doc = plain(" ".join((inspect.getdoc(cls) or "").split()))
+    queries = re.search(r"(?:Queries[^:]*: |No queries)(.*?)(?:\. |; one|$)", doc)
+    return {
+        "about": first_sentence(inspect.getmodule(cls)),
+        "queries": "none: first order" if isinstance(cls, FirstOrder) else (queries[1] if queries else ""),
+    }
+
+
+def methods(as_json: Json = False) -> None:
+    """The registered methods, and what an iteration costs.
+
+    [dim]Example:[/dim]  zofw methods --json
+    """
+    _listed(_method, as_json, zofw.methods())
+
+
+def sets(as_json: Json = False) -> None:
+    """The registered sets and how they are made.
+
+    [dim]Example:[/dim]  zofw sets
+    """
+    _listed(_made_by, as_json, zofw.sets())
+
+
+def laws(as_json: Json = False) -> None:
+    """The registered laws of directions and their arguments.
+
+    [dim]Example:[/dim]  zofw laws
+    """
+    _listed(_made_by, as_json, laws_of_directions)
+
+
+def problems(as_json: Json = False) -> None:
+    """The registered problems and their arguments.
+
+    [dim]Example:[/dim]  zofw problems
+    """
+    _listed(_made_by, as_json, registered_problems)
+
+
+def _made_by(made: Any) -> dict[str, str]:
+    names = [name for name in inspect.signature(made).parameters if name != "kind"]
+    return {"made by": f"{made.__name__}({', '.join(names)})", "about": first_sentence(made)}
+
+
+def doctor(
+    as_json: Json = False,
+    kernels_: Annotated[bool, typer.Option("--kernels", help="Which kernel answers which query.")] = False,
+    law: Annotated[str, typer.Option(help="With --kernels: one query alone, with this law.")] = "",
+    storage: Annotated[str, typer.Option(help="How its samples are stored: sparse or dense.")] = "sparse",
+    stencil: Annotated[str, typer.Option(help="central, forward or quadratic.")] = "central",
+    dim: Annotated[int, typer.Option("--dim", "-d", min=1, help="Its dimension.")] = 1000,
+    directions: Annotated[int, typer.Option("--directions", "-b", min=1, help="Its directions.")] = 100,
+    variance: Annotated[bool, typer.Option("--variance", help="Whether it asks for variances.")] = False,
+    paired: Annotated[
+        bool, typer.Option("--paired", help="Whether directions meet one component each.")
+    ] = False,
+) -> None:
+    """Versions, threads and the cache of compiled kernels; or which kernel runs.
+
+    [dim]Example:[/dim]  zofw doctor --kernels --law rademacher --dim 47236 --directions 400
+    """
+    if not kernels_:
+        facts = _installation()
+        return told(as_json, facts, *(f"{name:22} {fact}" for name, fact in facts.items()))
+    rows = [{"law": k[0], "storage": k[1], "stencil": k[2], **row._asdict()} for k, row in KERNELS.items()]
+    if law:
+        U = zofw.laws()[law]().draw(np.random.default_rng(0), dim, directions)
+        S = Batch(directions)
+        query = Query(np.zeros(dim), S, U, 1.0, Stencil(stencil), variance=variance, paired=paired)
+        asked = stencil + ", variance" * variance + ", paired" * paired
+        runs = kernel_for(query, storage == "sparse")._asdict()
+        rows = [{"law": law, "storage": storage, "stencil": asked, **runs, "code": _code()}]
+    return told_rows(as_json, rows)
+
+
+def _installation() -> dict[str, object]:
+    kernels = Path(zofw.__file__).parent / "kernels" / "__pycache__"
+    compiled = list(kernels.glob("*.nbi")) if kernels.is_dir() else []
+    writable = os.access(kernels if kernels.is_dir() else kernels.parent, os.W_OK)
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
+        **{f"package {name}": _version(name) for name in PACKAGES},
+        "extras missing": ", ".join(name for name in EXTRAS if not _importable(name)) or "none",
+        "threads": threads.count(),
+        "compiled kernels": f"{len(compiled)} kept on disk"
+        + ("" if writable else "; the folder cannot be written, so each process compiles them again"),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _code() -> str:
+    """Who would do it here."""
+    if not _importable("numba") or zofw.kernels.choice() == "numpy":
+        return "plain"
+    waits = f"plain for the first {zofw.kernels.PATIENCE} entries of a process, then "
+    return waits * (zofw.kernels.choice() == "auto") + "compiled"
+
+
+def _importable(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+LOOKING: dict[str, Callable[..., None]] = {
+    command.__name__: command for command in (methods, sets, laws, problems, doctor)
+}

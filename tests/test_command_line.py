@@ -1,0 +1,113 @@
+"""The command line of the library, as people and programs use it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+
+import pytest
+
+import zofw
+
+testing = pytest.importorskip("typer.testing")
+app = importlib.import_module("zofw.cli.app")
+SETS = """
+import numpy as np
+
+
+class Disc:
+    def lmo(self, g):
+        size = np.linalg.norm(g)
+        return -g / size if size else np.zeros_like(g)
+
+    def contains(self, x, tol=1e-9):
+        return np.linalg.norm(x) <= 1 + tol
+
+    def diameter(self, dim):
+        return 2.0
+
+    def initial_point(self, dim):
+        return np.zeros(dim)
+
+
+class Wrong(Disc):
+    def lmo(self, g):
+        return -Disc.lmo(self, g)
+"""
+
+
+def zofw_(*arguments: object, code: int = 0):
+    """Run a command in this process; the outcome with its two streams."""
+    result = testing.CliRunner().invoke(app.app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_help_has_examples():
+    text = zofw_("--help").output
+    for command in ["bench", "methods", "sets", "laws", "problems", "doctor", "new", "check"]:
+        assert command in text and f"zofw {command}" in zofw_(command, "--help").output
+    assert zofw_("--version").output.strip() == f"zofw {zofw.__version__}"
+
+
+def test_installed_packages_add_commands(monkeypatch):
+    called = []
+
+    class Point:
+        def load(self):
+            return lambda application: application.command("sing")(lambda: called.append("la"))
+
+    monkeypatch.setattr(app, "entry_points", lambda group: [Point()] if group == "zofw.commands" else [])
+    monkeypatch.setattr(app, "app", app.typer.Typer(callback=lambda: None))
+    monkeypatch.setattr(sys, "argv", ["zofw", "sing"])
+    with pytest.raises(SystemExit, match="0"):
+        app.main()
+    assert called == ["la"]
+
+
+def test_a_module_and_a_script_lead_to_the_same():
+    found = subprocess.run(
+        [sys.executable, "-m", "zofw", "sets", "--json"], capture_output=True, text=True, check=True
+    ).stdout
+    assert {row["name"] for row in json.loads(found)} == set(zofw.sets())
+
+
+def test_looking_around():
+    assert {row["name"] for row in json.loads(zofw_("methods", "--json").stdout)} == set(zofw.methods())
+    text = zofw_("methods").output
+    assert "n(d + 1) an iteration" in text and "none: first order" in text
+    for shelf in ("sets", "methods", "laws"):
+        assert not set("\\`") & set(zofw_(shelf).output), "text, not markup"
+    assert "L1Ball(radius" in zofw_("sets").output and "Gaussian(lazy" in zofw_("laws").output
+    assert {"logistic", "quadratic"} <= {r["name"] for r in json.loads(zofw_("problems", "--json").stdout)}
+    assert "threads" in zofw_("doctor").output
+    assert json.loads(zofw_("doctor", "--json").stdout)["package numpy"]
+
+
+def test_the_laws_of_a_set(tmp_path, monkeypatch):
+    (tmp_path / "toy_sets.py").write_text(SETS)
+    monkeypatch.chdir(tmp_path)
+    assert "keeps every law" in zofw_("check", "set", "toy_sets:Disc", "--dim", 5).output
+    found = json.loads(zofw_("check", "set", "toy_sets:Wrong", "--json", code=1).stdout)
+    assert not found["ok"] and any(law["ok"] is False for law in found["laws"])
+    assert "something to import" in zofw_("check", "set", "no_such:thing", code=2).stderr
+
+
+def test_bench_calls_the_benchmarks(monkeypatch, tmp_path):
+    called = []
+    monkeypatch.setattr(
+        app.subprocess,
+        "run",
+        lambda command, **kwargs: called.append(command) or subprocess.CompletedProcess(command, 0),
+    )
+    monkeypatch.setattr(app, "HERE", tmp_path / "a" / "b" / "c")
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "run.py").write_text("")
+    zofw_("bench", "--json", "--quick", "--only", "a9a")
+    assert called[0][1:] == ["-m", "benchmarks.run", "--json", "--quick", "--only", "a9a"]
+    monkeypatch.setattr(app, "HERE", tmp_path / "elsewhere" / "b" / "c" / "d")
+    assert "source checkout" in zofw_("bench", code=2).stderr
