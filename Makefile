@@ -95,6 +95,7 @@ package: .venv/dev.stamp
 .venv-oldest/stamp: pyproject.toml .github/oldest.txt
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install -q --disable-pip-version-check -c .github/oldest.txt -e '.[test]'
+	.venv-oldest/bin/python -m pip install -q --disable-pip-version-check --no-deps -e paper
 	touch $@
 
 clean:

@@ -16,7 +16,7 @@ class Import:
         return "import zofw"
 
     def timeraw_command_line(self):
-        return "import sys; sys.argv = ['zofw', '--version']; import zofw.lab.__main__ as m; m.main()"
+        return "import sys; sys.argv = ['zofw', '--version']; import zofw.cli.__main__ as m; m.main()"
 
 
 class OwnTime:
