@@ -5,9 +5,12 @@ They need torch.
 
 from __future__ import annotations
 
-from zofw.extras import extra
+from importlib.util import find_spec
 
-extra("torch", "torch")
+from zofw.extras import install_line
+
+if find_spec("torch") is None:
+    raise ImportError(f"The target networks need torch. Install it with: {install_line('torch')}")
 
 from zofw_paper.targets.carlini import mnist_carlini
 from zofw_paper.targets.judge import accuracy, predict
