@@ -15,7 +15,7 @@ endif
 .PHONY: demo golden test-fast test-oldest lock history mutants reproduce reproduce-full reproduce-all test cover test-slow fuzz attack lint bench docs package clean
 
 demo: .venv/demo.stamp
-	$(BIN)/python -m zofw_paper demo
+	$(BIN)/python -m zofw demo
 
 reproduce: .venv/dev.stamp
 	$(BIN)/python -m zofw_paper reproduce all --profile quick

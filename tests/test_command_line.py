@@ -111,3 +111,14 @@ def test_bench_calls_the_benchmarks(monkeypatch, tmp_path):
     assert called[0][1:] == ["-m", "benchmarks.run", "--json", "--quick", "--only", "a9a"]
     monkeypatch.setattr(app, "HERE", tmp_path / "elsewhere" / "b" / "c" / "d")
     assert "source checkout" in zofw_("bench", code=2).stderr
+
+
+def test_the_demo_solves_real_data_with_every_method(tmp_path):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    text = zofw_("demo", "--out", tmp_path / "demo", "--budget", 36_000).output
+    for name in zofw.methods():
+        assert (name in text) == (name != "frank-wolfe"), name
+    assert (tmp_path / "demo" / "demo.png").is_file()
+    page = (tmp_path / "demo" / "report.html").read_text()
+    assert "<svg" in page and "explore-correct" in page

@@ -21,7 +21,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 PAPER = sorted((ROOT / "paper" / "src").rglob("*.py"))
 ROOMS = [
     "registry", "extras", "deprecations", "storage", "arrays", "atoms", "core", "schedules", "sets", "kernels", "directions", "differences",
-    "problems", "algorithms", "references", "run", "desk", "data", "adapters", "extend", "cli", "__main__",
+    "problems", "algorithms", "references", "run", "desk", "data", "comparison", "adapters", "extend", "cli", "__main__",
 ]  # fmt: skip
 FORBIDDEN = {"algorithms": {"problems", "sets", "run"}}
 LONGEST = 450  # lines of a source file

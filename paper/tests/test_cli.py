@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,10 +39,8 @@ def zofw_(*arguments: object, code: int = 0):
 
 
 @pytest.fixture(autouse=True)
-def no_drawing(request, monkeypatch):
-    """Figures are drawn in the tests of the report and of the demo; elsewhere their files are enough."""
-    if "demo" in request.node.name:
-        return
+def no_drawing(monkeypatch):
+    """Figures are drawn in the tests of the report; elsewhere their files are enough."""
 
     def touched(summary, stem, *, group=None):
         paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
@@ -64,7 +61,7 @@ def ran(tmp_path) -> Path:
 
 def test_help_has_examples():
     text = zofw_("--help").output
-    commands = "demo init run resume compare report reproduce published tune datasets"
+    commands = "init run resume compare report reproduce published tune datasets"
     assert all(command in text for command in commands.split())
     for command in commands.replace("datasets", "").split():
         assert f"zofw {command}" in zofw_(command, "--help").output, "an example in the help"
@@ -246,18 +243,6 @@ def test_data_sets(monkeypatch, tmp_path):
     assert "sha256" in zofw_("datasets", "fetch", "a9a", code=2).stderr
     assert "rcv1-subsets" in zofw_("datasets", "fetch", "rcv1-subsets", code=2).stderr
     assert zofw_("datasets", "fetch", "breast-cancer").output == ""
-
-
-def test_the_demo_solves_real_data_with_every_method(tmp_path, monkeypatch):
-    pytest.importorskip("sklearn")
-    small = read(cli.HERE / "demo.toml")
-    small = replace(small, cases=(replace(small.cases[0], budget=36_000),), max_time=0.15)
-    monkeypatch.setattr(cli, "read", lambda path: small)
-    text = zofw_("demo", "--out", tmp_path / "demo", "--workers", 0).output
-    for name in zofw.methods():
-        assert (name in text) == (name != "frank-wolfe"), name
-    assert "certified" in text and (tmp_path / "demo" / "demo-all.png").is_file()
-    assert (tmp_path / "demo" / "report.html").stat().st_size > 1_000_000
 
 
 def test_the_live_table_shows_what_runs(tmp_path):

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from lab_pieces import browser, code, opened, toy
+from zofw.comparison import number
 from zofw_paper.experiment import conduct, find_experiment, identity
 from zofw_paper.figures import GREY, MANY, PALETTE, colours
-from zofw_paper.numbers import number
 from zofw_paper.publish import page, publish, published, standing
 from zofw_paper.report import make_report
 from zofw_paper.spec import SpecError, read

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from zofw import problems
 from zofw.algorithms import methods as _methods
 from zofw.algorithms.catalogue import *
+from zofw.comparison import compare
 from zofw.core import Answer, Batch, EvaluationError, Purpose, Query, Stencil
 from zofw.directions import Coordinate, Explicit, Gaussian, Orthogonal, Rademacher, Sphere
 from zofw.directions import laws as _laws
@@ -135,6 +136,7 @@ __all__ = [
     "StorageError",
     "Trace",
     "check_set",
+    "compare",
     "laws",
     "methods",
     "minimize",

@@ -27,8 +27,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from zofw.comparison import number
 from zofw.core import Array
-from zofw_paper.numbers import number
 from zofw_paper.spec import Claim
 
 __all__ = ["Band", "ClaimFinding", "Lines", "Verdict", "by_heading", "figures_of", "judge", "words"]

@@ -12,6 +12,7 @@ from rich.text import Text
 from zofw.cli.app import app as zofw_app
 from zofw.cli.console import console, errors, plain_table, told, told_rows
 from zofw.cli.options import Json
+from zofw.comparison import number
 from zofw.run.record.result import Result
 from zofw_paper.cases import Code
 from zofw_paper.check import check_experiment
@@ -19,7 +20,6 @@ from zofw_paper.claims import by_heading, figures_of
 from zofw_paper.datasets_commands import shelf
 from zofw_paper.experiment import EXPERIMENTS, StoredExperiment, conduct, find_experiment, tune
 from zofw_paper.guard import guarded
-from zofw_paper.numbers import number
 from zofw_paper.options import CodeFile, Methods, Only, Out, Profile, Quiet, Spec, WorkersOption
 from zofw_paper.publish import publish, published, repeat, rewrite, stand_beside
 from zofw_paper.records import Plain, SpecError, plain
@@ -35,19 +35,6 @@ __all__ = ["add", "main"]
 HERE = Path(__file__).parent
 
 app = typer.Typer()
-
-
-@app.command()
-@guarded
-def demo(out: Out = None, workers: WorkersOption = 2, quiet: Quiet = False, as_json: Json = False) -> None:
-    """Solve real data with every method under one budget; ends in a table, a figure and a report.
-
-    [dim]Example:[/dim]  zofw demo --out runs/demo
-    """
-    folder = out or Path("runs/demo")
-    with watching(quiet=quiet or as_json) as watcher:
-        wrong = conduct(read(HERE / "demo.toml"), folder, workers=workers, watcher=watcher)
-    _report(folder, wrong, as_json)
 
 
 @app.command()

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zofw.comparison import held, query_grid
 from zofw.core import Array
 from zofw_paper.experiment import window_median
 
 __all__ = ["Crossing", "crossing", "held", "query_grid", "rounded", "windows"]
 
-PER_DECADE = 20
 DIGITS = 6  # of published numbers
 
 
@@ -35,19 +34,6 @@ class Crossing:
     of: int
     since: float | None = None
     until: float | None = None
-
-
-def query_grid(queries: Sequence[Array], budget: int) -> Array:
-    """Log-spaced numbers of queries, from below the first iteration of any run to the budget."""
-    first = min((float(q[1]) for q in queries if len(q) > 1), default=float(budget))
-    low = max(1.0, min(first / 2, budget / 10))
-    count = max(2, round(PER_DECADE * np.log10(budget / low)) + 1)
-    return np.asarray(np.round(np.geomspace(low, budget, count)))
-
-
-def held(queries: Array, values: Array, grid: Array) -> Array:
-    """The last value known at each point of the grid."""
-    return np.asarray(values[np.maximum(np.searchsorted(queries, grid, side="right") - 1, 0)])
 
 
 def rounded(values: ArrayLike) -> Array:

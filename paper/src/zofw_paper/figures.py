@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from zofw.comparison import PALETTE, QUERIES
 from zofw.core import Array
 from zofw.extras import extra
 from zofw_paper.spec import Measure
@@ -22,11 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["apart", "colours", "draw_curves", "draw_images", "strong"]
 
-# Okabe and Ito's palette, told apart with any colour vision, then darker and lighter companions
-PALETTE = (
-    "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a4b9a", "#8c564b", "#5b6770", "#b8a200",
-    "#a03058", "#2a6f4e", "#3b4cc0", "#c44e52", "#64b5cd", "#937860", "#da8bc3", "#4c72b0", "#8172b3", "#c0563a",
-)  # fmt: skip
 WIDTH = 7.8  # inches: 780 pixels on a page, where the smallest letters are 11 pixels high
 MANY = 12  # curves; beyond, only a few are drawn strongly
 LONG = 22  # letters of a title, beyond which its sizes have a line of their own
@@ -38,7 +34,6 @@ AXES = {
     "objective": "objective  f(x)",
     "success-rate": "attack success rate",
 }
-QUERIES = "queries (evaluations of single components)"
 
 
 def strong(labels: Sequence[str]) -> set[str]:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from zofw.comparison import number
 from zofw.core import Array
 from zofw.run.record.result import Result
 from zofw_paper.cases import build_case
 from zofw_paper.experiment import present
 from zofw_paper.figures import draw_images
 from zofw_paper.methods import chosen_methods
-from zofw_paper.numbers import number
 from zofw_paper.spec import Experiment
 from zofw_paper.store import Folder
 from zofw_paper.summary import Summary

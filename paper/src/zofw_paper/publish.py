@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from zofw.comparison import number
 from zofw.run import Session, minimize
 from zofw_paper.cases import NO_CODE, Code
 from zofw_paper.claims import by_heading, figures_of
 from zofw_paper.curves import DIGITS
 from zofw_paper.experiment import find_experiment, identity
 from zofw_paper.images import PERTURBATIONS
-from zofw_paper.numbers import number
 from zofw_paper.provenance import code_of, environment
 from zofw_paper.records import Plain, SpecError, plain
 from zofw_paper.report import ENDS, OVERTAKING, ends, overtaking, protocol

@@ -14,13 +14,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from zofw.comparison import QUERIES, number
 from zofw.extras import extra
 from zofw.storage import write_whole
 from zofw_paper.claims import Band, by_heading, words
 from zofw_paper.experiment import StoredExperiment, next_to, source_of
-from zofw_paper.figures import AXES, MANY, QUERIES, apart, colours, draw_curves, strong
+from zofw_paper.figures import AXES, MANY, apart, colours, draw_curves, strong
 from zofw_paper.images import draw_adversarial, reached, stored_images
-from zofw_paper.numbers import number
 from zofw_paper.store import read_json, write_json
 from zofw_paper.summary import CaseSummary, Curve, Summary, compare, described, read_summary, summarise
 

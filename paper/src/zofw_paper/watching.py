@@ -13,7 +13,7 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 
 from zofw.cli.console import console, plain_table
-from zofw_paper.numbers import number
+from zofw.comparison import number
 from zofw_paper.runner import UnitOutcome, UnitProgress, Watcher
 
 __all__ = ["watching"]

@@ -9,20 +9,24 @@ interrupted.
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import zofw
-from zofw.cli.console import console
+from zofw.cli.console import console, plain_table, told
 from zofw.cli.desk_commands import counter
 from zofw.cli.extend import EXTENDING
 from zofw.cli.guard import CommandError, guarded
 from zofw.cli.information import LOOKING
+from zofw.cli.options import Json
+from zofw.data import load
+from zofw.extras import extra
 
 __all__ = ["app", "main"]
 
@@ -53,8 +57,49 @@ def _options(
 
 @app.command()
 @guarded
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for figure and report.")] = Path(
+        "runs/demo"
+    ),
+    budget: Annotated[int, typer.Option("--budget", min=1, help="Queries of each method.")] = 300_000,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the table.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Solve real data with every method under one budget; ends in a table, a figure and a report.
+
+    [dim]Example:[/dim]  zofw demo --out runs/demo
+    """
+    problem, ball = zofw.problems.Logistic(*load("breast-cancer")), zofw.L1Ball(10.0)
+    optimum = zofw.reference(problem, ball).value
+    methods = {"auto (the default)": "auto"} | {name: sized(cls) for name, cls in zofw.methods().items()}
+    methods.pop("frank-wolfe")
+    silent = quiet or as_json
+    watch = (lambda words: None) if silent else lambda words: console().print(words, soft_wrap=True)
+    found = zofw.compare(
+        problem, ball, methods, budget=budget, seeds=1, optimum=optimum, diagnose=12, watch=watch
+    )
+    heads, rows = found.cells()
+    told(as_json, found.rows(), plain_table(found.measure, *heads, rows=rows))
+    out.mkdir(parents=True, exist_ok=True)
+    page = found.report(out / "report.html", "Every method on real data, under one budget")
+    picture = out / "demo.png"
+    extra("matplotlib.pyplot", "plot").switch_backend("Agg")
+    found.plot().figure.savefig(picture, dpi=200)
+    if not as_json:
+        console().print(f"figure: {picture}\nreport: {page}", soft_wrap=True)
+
+
+def sized(cls: type[Any]) -> Any:
+    """Return the default settings of a method, with batches of 24 and 6 directions if it has them."""
+    sizes = {"batch_size": 24, "directions": 6}
+    names = {field.name for field in dataclasses.fields(cls)}
+    return cls(**{name: size for name, size in sizes.items() if name in names})
+
+
+@app.command()
+@guarded
 def bench(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
+    as_json: Json = False,
     quick: Annotated[bool, typer.Option("--quick", help="A fifth of the rounds.")] = False,
     only: Annotated[str, typer.Option("--only", help="Cases whose name contains this.")] = "",
 ) -> None:
