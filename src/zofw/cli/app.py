@@ -83,8 +83,10 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     page = found.report(out / "report.html", "Every method on real data, under one budget")
     picture = out / "demo.png"
-    extra("matplotlib.pyplot", "plot").switch_backend("Agg")
-    found.plot().figure.savefig(picture, dpi=200)
+    pyplot = extra("matplotlib.pyplot", "plot")
+    pyplot.switch_backend("Agg")
+    found.plot()
+    pyplot.savefig(picture, dpi=200)
     if not as_json:
         console().print(f"figure: {picture}\nreport: {page}", soft_wrap=True)
 
