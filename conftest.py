@@ -104,3 +104,10 @@ def small_set(name: str, dim: int) -> object:
         "simplex": lambda: zofw.Simplex(),
     }
     return build[name]() if name in build else zofw.sets()[name](1.5)
+
+
+def ended_by_signal(run):
+    """Return the result of a run that a signal ends, and that then ends the script."""
+    with pytest.raises((KeyboardInterrupt, SystemExit)) as stop:
+        run()
+    return stop.value.result

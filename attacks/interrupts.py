@@ -35,7 +35,10 @@ def warm(pool):
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background ignores
     with {pool} as pool:
-        result = solve(Sum(Path("paid"), 0.01).problem(), {method!r}, Path("run.npz"), executor=pool)
+        try:
+            result = solve(Sum(Path("paid"), 0.01).problem(), {method!r}, Path("run.npz"), executor=pool)
+        except KeyboardInterrupt as stop:
+            result = stop.result
         Path("ended").write_text(result.status.name)
 """
 

@@ -93,9 +93,13 @@ if __name__ == "__main__":
     if sys.argv[1] == "run":
         logging.basicConfig()
         method, checkpoint, paid = sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
-        result = run(method, checkpoint, problem(paid, float(sys.argv[5])))
+        try:
+            result = run(method, checkpoint, problem(paid, float(sys.argv[5])))
+        except (KeyboardInterrupt, SystemExit) as stop:
+            stop.result.save(f"{checkpoint}.result")
+            raise
         result.save(f"{checkpoint}.result")
-        sys.exit(3 if result.status is zofw.Status.INTERRUPTED else 0)
+        sys.exit()
     folder, kills = Path(sys.argv[2]), int(sys.argv[3])
     generator = np.random.default_rng(int(sys.argv[4]))
     reports = [report for method in sys.argv[5:] for report in kill_often(method, folder, kills, generator)]

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import zofw
+from conftest import ended_by_signal
 from zofw.problems import BlackBox
 
 BALL = zofw.L2Ball(1.0)
@@ -59,6 +60,29 @@ def test_a_vectorised_objective_that_writes_into_its_argument_harms_nobody():
         BlackBox(table, dim=5, n=3, vectorized=True), BALL, method="zsfw-dvr", budget=900, rng=0
     )
     np.testing.assert_array_equal(found.x, solve(component, method="zsfw-dvr", budget=900).x)
+
+
+@pytest.mark.parametrize("method", [name for name in zofw.methods() if name != "frank-wolfe"])
+def test_an_objective_may_return_the_same_memory_twice(method):
+    buffer = np.zeros(0)
+
+    def fresh(X, batch):
+        return ((X[:, None] - C[batch]) ** 2).sum(axis=2)
+
+    def reusing(X, batch):
+        nonlocal buffer
+        buffer = buffer if buffer.shape == (len(X), len(batch)) else np.empty((len(X), len(batch)))
+        buffer[:] = fresh(X, batch)
+        return buffer
+
+    runs = [
+        zofw.minimize(
+            BlackBox(f, dim=5, n=3, vectorized=True, at_once=4), BALL, method=method, budget=900, rng=0
+        )
+        for f in (fresh, reusing)
+    ]
+    np.testing.assert_array_equal(runs[0].x, runs[1].x)
+    assert runs[0].fun == runs[1].fun
 
 
 NONSENSE = [
@@ -241,7 +265,7 @@ def test_a_signal_ends_a_wait(kept, tmp_path):
     timer.start()
     begun = time.monotonic()
     path = {"checkpoint": tmp_path / "run.npz"} if kept else {}
-    result = solve(component, executor=Deaf(), **path)
+    result = ended_by_signal(lambda: solve(component, executor=Deaf(), **path))
     assert result.status is zofw.Status.INTERRUPTED and time.monotonic() - begun < 20
 
 

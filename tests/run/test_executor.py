@@ -21,7 +21,7 @@ import scipy.sparse as sp
 import threadpoolctl
 
 import zofw
-from conftest import quadratic_sum
+from conftest import ended_by_signal, quadratic_sum
 from zofw.core import Batch, Query, Stencil, Tile
 from zofw.problems import BlackBox, LeastSquares, Logistic, evaluate
 from zofw.problems.abilities import abilities
@@ -366,7 +366,7 @@ def test_a_signal_lets_workers_finish_and_saves(tmp_path, threads):
                 os.kill(os.getpid(), signal.SIGTERM)
             return f.one(x, component)
 
-    result = killable.run("zo-fw", path, Poked(f.fun, dim=6, n=3), executor=threads)
+    result = ended_by_signal(lambda: killable.run("zo-fw", path, Poked(f.fun, dim=6, n=3), executor=threads))
     assert result.status is zofw.Status.INTERRUPTED
     again = killable.run("zo-fw", path, f, executor=threads)
     np.testing.assert_array_equal(again.x, whole.x)

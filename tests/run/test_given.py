@@ -163,18 +163,19 @@ def test_a_start_elsewhere_is_told_how_far():
         zofw.minimize(f, hull, x0=[1.0, 1.0, 1.0], budget=100)
 
 
-def test_known_points_choose_the_start_at_no_charge():
+def test_known_points_choose_the_start_which_is_evaluated_once():
     X = np.array([[2.0, 0, 0], [0.2, 0.3, 0.5], [1.0, 0, 0], [np.nan, 0, 1], [0, 0, 1.0]])
-    values = [-5.0, 0.1, 0.3, 0.0, np.inf]
-    settings = {"method": "explore-correct", "budget": 200, "rng": 0}
-    known = zofw.minimize(f, zofw.Simplex(), known=(X, values), **settings)
-    given = zofw.minimize(f, zofw.Simplex(), x0=X[1], **settings)
-    np.testing.assert_array_equal(known.x, given.x)
-    assert known.nfev == given.nfev
+    values = [-5.0, f(X[1]), 0.7, 0.0, np.inf]
+    settings = {"method": "zo-fw", "rng": 0}
+    known = zofw.minimize(f, zofw.Simplex(), known=(X, values), budget=201, **settings)
+    given = zofw.minimize(f, zofw.Simplex(), x0=X[1], budget=200, **settings)
+    np.testing.assert_array_equal(known.last, given.last)
+    assert known.nfev == given.nfev + 1 and known.ledger["noise"] == 1
     for wrong, sentence in [
         ((X, values[:2]), r"shapes \(5, 3\) and \(2,\)"),
         ((X[:1], [1.0]), "None of the 1 known points"),
         ((X[:0], []), "known has no points"),
+        ((X[:2], [0.1, -1e300]), "at most 1e\\+100 in modulus; one is 1e\\+300"),
     ]:
         with pytest.raises(ValueError, match=sentence):
             zofw.minimize(f, zofw.Simplex(), known=wrong, budget=200)
@@ -186,7 +187,34 @@ def bowl(x):
     return float(np.sum((x - 0.3) ** 2) + x[0] * x[1])
 
 
-def test_known_points_are_points_of_the_model_at_no_charge():
+@pytest.mark.parametrize(
+    ("wrong", "method"), [(-3.0, "zo-fw"), (-3.0, "interpolation"), (9.0, "interpolation")]
+)
+def test_a_wrong_known_value_is_found_and_said(wrong, method):
+    X = np.array([[0.2, 0.3, 0.5], [1.0, 0, 0]])
+    settings = {"method": method, "budget": 150, "rng": 0}
+    with pytest.warns(UserWarning, match=r"known= states f = .* and f is 0\.05 there"):
+        result = zofw.minimize(f, zofw.Simplex(), known=(X, [wrong, 10.0]), **settings)
+    assert result.fun < 0.03 and "takes none of its values" in result.reasons["known"]
+    noisy = np.random.default_rng(0)
+    values = [f(x) + 0.01 * noisy.standard_normal() for x in X]
+    quiet = zofw.minimize(
+        lambda x: f(x) + 0.01 * noisy.standard_normal(), zofw.Simplex(), known=(X, values), **settings
+    )
+    assert "known" not in quiet.reasons
+
+
+def test_a_session_reads_known_points_as_minimize_does():
+    given = {"dim": 3, "budget": 60, "method": "interpolation"}
+    session = zofw.Session(zofw.Simplex(), known=([[0.2, 0.3, 0.5]], [0.05]), **given)
+    assert session.ask().anchors.tolist() == [[0.2, 0.3, 0.5]]
+    with pytest.raises(TypeError, match="known should be a pair"):
+        zofw.Session(zofw.Simplex(), known=[1.0], **given)
+    with pytest.raises(TypeError, match="values of known"):
+        zofw.Session(zofw.Simplex(), known=([[0.2, 0.3, 0.5]], ["low"]), **given)
+
+
+def test_known_points_are_points_of_the_model():
     """Fifteen values determine a quadratic of four variables: the first new one is at its minimiser."""
     X = 0.6 + 0.05 * np.random.default_rng(0).standard_normal((40, 4))
     settings = {"method": "interpolation", "budget": 12, "rng": 0, "diagnose": 0}
@@ -198,7 +226,7 @@ def test_known_points_are_points_of_the_model_at_no_charge():
 
     zofw.minimize(watched, zofw.Box(0.0, 1.0), known=(X, [bowl(x) for x in X]), **settings)
     with_known = min(bowl(x) for x in asked)
-    assert not any(np.array_equal(x, y) for x in asked for y in X)
+    assert sum(np.array_equal(x, y) for x in asked for y in X) == 1  # the best of them, to check its value
     asked.clear()
     best = X[np.argmin([bowl(x) for x in X])]
     zofw.minimize(watched, zofw.Box(0.0, 1.0), x0=best, **settings)
@@ -274,9 +302,9 @@ def test_the_log_has_actions_checkpoints_and_retries(caplog, monkeypatch, tmp_pa
 
 
 def test_one_known_point_is_enough():
-    known = zofw.minimize(f, zofw.Simplex(), known=([0.2, 0.3, 0.5], 0.1), method="zo-fw", budget=60, rng=0)
+    known = zofw.minimize(f, zofw.Simplex(), known=([0.2, 0.3, 0.5], 0.05), method="zo-fw", budget=61, rng=0)
     given = zofw.minimize(f, zofw.Simplex(), x0=[0.2, 0.3, 0.5], method="zo-fw", budget=60, rng=0)
-    np.testing.assert_array_equal(known.x, given.x)
+    np.testing.assert_array_equal(known.last, given.last)
 
 
 def test_both_forms_of_a_callback():

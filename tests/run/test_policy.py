@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import zofw
-from conftest import quadratic_sum
+from conftest import ended_by_signal, quadratic_sum
 from zofw.problems import BlackBox
 from zofw.run.record.run import Limits
 from zofw.run.session.told import check_answer
@@ -229,7 +229,8 @@ def test_waiting_grows_and_ends_with_a_signal(tmp_path):
 
     f = Moody(lambda call: call == 7, bad)
     began = time.monotonic()
-    result = solve(f, on_error=zofw.Retry(3, backoff=300.0, longest=300.0), checkpoint=tmp_path / "run.npz")
+    retry = zofw.Retry(3, backoff=300.0, longest=300.0)
+    result = ended_by_signal(lambda: solve(f, on_error=retry, checkpoint=tmp_path / "run.npz"))
     assert result.status is zofw.Status.INTERRUPTED and time.monotonic() - began < 100
     again, whole = solve(f, checkpoint=tmp_path / "run.npz"), solve(killable.Counted(None))
     np.testing.assert_array_equal(again.x, whole.x)

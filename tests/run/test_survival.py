@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import zofw
-from conftest import quadratic_sum
+from conftest import ended_by_signal, quadratic_sum
 from zofw.run.answering import pipeline
 from zofw.run.files import lock, run_files
 from zofw.run.files.run_files import RunFiles
@@ -72,7 +72,7 @@ def test_a_signal_saves_the_run_and_ends_it_with_its_own_status(number, tmp_path
     process = subprocess.Popen([*command, "0.02"], stderr=subprocess.DEVNULL)
     wait_for(paid, process, 5)
     process.send_signal(number)
-    assert process.wait(30) == 3
+    assert process.wait(30) == {signal.SIGTERM: 143, signal.SIGINT: -signal.SIGINT}[number]
     half = zofw.Result.load(f"{checkpoint}.result")
     assert half.status is zofw.Status.INTERRUPTED and not half.success
     subprocess.run([*command, "0"], check=True)
@@ -108,7 +108,9 @@ def test_signals_reach_methods_that_ask_nothing_and_leave_other_threads_alone(tm
         if intermediate_result.nit == 3:
             signal.raise_signal(signal.SIGINT)
 
-    result = killable.run("frank-wolfe", tmp_path / "a.npz", f, max_iter=50, callback=poke)
+    result = ended_by_signal(
+        lambda: killable.run("frank-wolfe", tmp_path / "a.npz", f, max_iter=50, callback=poke)
+    )
     assert result.status is zofw.Status.INTERRUPTED and result.nit == 3
     assert signal.getsignal(signal.SIGINT) is before
     again = zofw.resume(tmp_path / "a.npz", f)
@@ -254,7 +256,7 @@ def _one_more(path, f):
             signal.raise_signal(signal.SIGTERM)
             return super().one(x, component)
 
-    result = killable.run("zo-fw", path, Poked(f.fun, dim=f.dim, n=f.n), max_iter=2)
+    result = ended_by_signal(lambda: killable.run("zo-fw", path, Poked(f.fun, dim=f.dim, n=f.n), max_iter=2))
     assert result.status in (zofw.Status.INTERRUPTED, zofw.Status.MAX_ITER)
 
 

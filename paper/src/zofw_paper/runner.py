@@ -22,6 +22,7 @@ from zofw.core import Array, ConvexSet, EvaluationError, MethodLike, Problem, Ta
 from zofw.problems import mean_value
 from zofw.registry import UnknownName
 from zofw.run import BudgetError, LockedError, Session, Status, Trace, minimize
+from zofw.run.answering.signals import Signals
 from zofw.run.record.result import Result
 from zofw_paper.cases import NO_CODE, Built, Code, Optimum, build_case, optimum
 from zofw_paper.methods import build
@@ -193,9 +194,10 @@ def execute(unit: Unit, tell: Callable[[UnitProgress], None] | None = None) -> U
         ready = built(unit.case, unit.code)
         watch = _Watch(unit, ready, tell or _listener.progress)
         asked = unit.asked(ready)
-        result = minimize(**asked, observers=[watch], checkpoint=folder.checkpoint, resume="auto")
-        if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
+        with Signals():
+            result = minimize(**asked, observers=[watch], checkpoint=folder.checkpoint, resume="auto")
+            if result.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
         watch.annotate(result.trace, result.x)
         _finished(ready, folder, result)
     except BudgetError as error:

@@ -73,7 +73,10 @@ def own_sums(able: Abilities, problem: Problem, query: Query, tile: Tile) -> Sum
     if own is None or (query.each and able.parts is None):
         tables = [_table(problem, query, tile, anchor) for anchor in range(len(query.anchors))]
         return reduce_table(query, tile, np.stack(tables))
-    sums = own.sums(query, tile)
+    given = own.sums(query, tile)
+    sums = Sums(
+        given.values.copy(), None if given.squares is None else given.squares.copy()
+    )  # as in `checked`
     most = LARGEST * (tile.bottom - tile.top)
     if np.vdot(sums.values, sums.values) <= most * most:  # which says soonest that all are
         return sums
@@ -234,7 +237,7 @@ def checked(table: ArrayLike, points: Array, components: Indices, *, paired: boo
         raise EvaluationError(
             f"The objective should return real numbers; it returned dtype {array.dtype}.", point=points[0]
         )
-    values: Array = np.asarray(array, dtype=np.float64)
+    values: Array = np.array(array, dtype=np.float64)  # a copy: the next call may write into the same memory
     sound = np.abs(values) <= LARGEST
     if not sound.all():
         place = tuple(np.argwhere(~sound)[0])

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from zofw.arrays import to_numpy
 from zofw.core import Array, Problem, Seed
+from zofw.differences import LARGEST
 from zofw.problems import BlackBox
 from zofw.sets import Region, can_clip
 
@@ -162,18 +163,23 @@ def first_known(known: tuple[ArrayLike, ArrayLike]) -> Array:
 
 
 def known_members(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) -> tuple[Array, Array]:
-    """The points of the set among those that were evaluated before, and their values, the least first.
+    """Return the known points that lie in the set, and their values, lowest value first.
 
     Parameters
     ----------
     known
         Points, (m, d), and the mean of all components at each, (m,). Points outside the set are passed over.
     """
+    first_known(known)
     points = np.atleast_2d(numbers("X of known=(X, values)", known[0]))
     values = np.atleast_1d(numbers("values of known=(X, values)", known[1]))
     if points.ndim != 2 or points.shape[1] != dim or values.shape != (len(points),):
         raise ValueError(
             f"known should be a pair of points, (m, {dim}), and their values, (m,); got shapes {points.shape} and {values.shape}."
+        )
+    if (size := np.abs(values[np.isfinite(values)]).max(initial=0.0)) > LARGEST:
+        raise ValueError(
+            f"values of known=(X, values) must be at most {LARGEST:g} in modulus; one is {size:g}."
         )
     finite = np.isfinite(values) & np.isfinite(points).all(axis=1)
     members, found = [], []
@@ -202,14 +208,24 @@ def starting_point(region: Region, dim: int, x0: ArrayLike | None = None) -> tup
         raise ValueError("x0 has entries that are not finite.")
     if region.contains(x):
         return x, None
-    member = region.clip(x) if can_clip(region) else towards(region, x)
-    distance = float(np.linalg.norm(member - x))
-    if distance > ROUNDING * max(float(np.linalg.norm(x)), float(np.linalg.norm(member))):
+    member, distance, rounding = put_back(region, x)
+    if not rounding:
         raise ValueError(
             f"x0 is not a point of {region!r}: a member is {distance:.3g} away, such as {np.array2string(member, threshold=6)}. "
             "Start from a point of the set, or leave x0 out."
         )
     return member, f"x0 was {distance:.1g} outside the set by rounding and was put back"
+
+
+def put_back(region: Region, x: Array) -> tuple[Array, float, bool]:
+    """Return a member near x, its distance, and whether rounding explains it."""
+    member = region.clip(x) if can_clip(region) else towards(region, x)
+    distance = float(np.linalg.norm(member - x))
+    return (
+        member,
+        distance,
+        distance <= ROUNDING * max(float(np.linalg.norm(x)), float(np.linalg.norm(member))),
+    )
 
 
 def towards(region: Region, x: Array) -> Array:

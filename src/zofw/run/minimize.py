@@ -16,7 +16,7 @@ from zofw.run.answering.pipeline import ExecutorError, Here, Pipeline
 from zofw.run.answering.policy import Retry, as_policy
 from zofw.run.answering.signals import Interrupted, Signals, look
 from zofw.run.files.run_files import RunFiles
-from zofw.run.given import as_problem, entropy_of, first_known, known_members, refuse
+from zofw.run.given import as_problem, entropy_of, first_known, refuse
 from zofw.run.record.status import Status
 from zofw.run.session.session import Observer, Session
 from zofw.run.session.told import AnswerRefused
@@ -80,8 +80,8 @@ def minimize(
         A function of the components to minimise in place of their mean, such as ``zofw.outer.CVaR(0.9)``: for sums whose components
         are scenarios; see :mod:`zofw.outer`. Every query asks all n components.
     known
-        Points that were evaluated before and their values, (m, d) and (m,): the run starts from the best that lies in the set,
-        at no charge, and ``interpolation`` puts the others into its model. In place of x0.
+        Points that were evaluated before and their values, (m, d) and (m,), instead of x0. The run starts from the best point that
+        lies in the set, and evaluates it once to check its value; ``interpolation`` puts the others into its model.
     worse
         For a function with walls: a value from here on is worse than anything, ``worse=np.inf`` for infinity alone. See
         :class:`~zofw.problems.BlackBox`. NaN is an error always.
@@ -110,7 +110,8 @@ def minimize(
         A file to keep the run in. Every answer is written to a journal beside it before the run goes on. A process that is
         killed pays again only for the evaluation in flight (for a vectorised ``fun``, the tile in flight; for a quick one, up to
         0.1 ms of evaluations). One process may work on a checkpoint at a time. With or without one, SIGINT and SIGTERM end the
-        run with ``Status.INTERRUPTED`` and a result after the evaluation in flight; a second signal does what it always does.
+        run with ``Status.INTERRUPTED`` after the evaluation in flight. A notebook gets the result. A script then ends as well, by
+        KeyboardInterrupt or SystemExit(143), whose attribute ``result`` holds it. A second signal does what it always does.
     resume
         What to do with a run that is already in ``checkpoint``: False refuses, so that a paid run is never overwritten;
         True continues it, bit for bit, or refuses where there is none; "auto" continues it or begins one. A run that is
@@ -151,11 +152,7 @@ def minimize(
         raise ValueError(
             "diagnose=… evaluates means; with outer=… leave it out: the trace has the values paid for."
         )
-    if known is not None and x0 is not None:
-        raise ValueError("x0 and known both say where to start; give one of them.")
     problem = as_problem(fun, region, x0 if known is None else first_known(known), dim, n, worse)
-    evaluated = None if known is None else known_members(known, region, problem.dim)
-    x0 = x0 if evaluated is None else evaluated[0][0]
     if checkpoint is None and resume:
         raise ValueError(f"resume={resume!r} needs the path of a checkpoint: checkpoint=….")
     from zofw.run.session.observers import callback_observer
@@ -189,7 +186,7 @@ def minimize(
                 inside=inside,
                 resolution=resolution,
                 structure=structure,
-                known=evaluated,
+                known=known,
                 diagnose=diagnose,
                 observers=watchers,
                 outer=outer,
@@ -326,7 +323,9 @@ def drive(pipeline: Pipeline, session: Session, progress: bool | None = None) ->
         bar.close()
     if files is not None:
         files.save(session.snapshot())
-    return session.result()
+        pipeline.signals.where = f", saved in {files.path}"
+    pipeline.signals.result = result = session.result()
+    return result
 
 
 def _handed(pipeline: Pipeline, diagnosed: bool) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, poin
 
 __all__ = ["Custom", "Oracle", "can_clip", "can_project", "from_oracle", "has_oracle"]
 
+MOST_VERTICES = 1000  # that a point is mixed from
+
 
 class HasOracle(Protocol):
     """An object that knows the minimisers of linear functions."""
@@ -108,6 +110,37 @@ class Custom(Vertices):
         s = self.lmo(-out)  # maximises ⟨out, s⟩
         scale = np.linalg.norm(out) * max(float(np.linalg.norm(s)), float(np.linalg.norm(s - centre)))
         return bool(out @ (x - s) <= tol * scale)
+
+    @property
+    def judges(self) -> bool:
+        """Return True if the user's object has ``contains``, which decides."""
+        return self._own("contains") is not None
+
+    def mixes(self, x: Array, tol: float = 1e-9) -> bool:
+        """Return True if x is a mixture of vertices up to tol: the nearest mixture, with one vertex more at a time.
+
+        References
+        ----------
+        P. Wolfe, Finding the nearest point in a polytope, Math. Program. 11, 1976.
+        """
+        from scipy.optimize import nnls
+
+        centre = self.initial_point(x.size)
+        vertices, p = centre[None, :], centre
+        for _ in range(MOST_VERTICES):
+            out = x - p
+            s = self.lmo(-out)  # maximises ⟨out, s⟩
+            size = max(float(np.abs(s).max()), float(np.abs(x).max()), float(np.abs(s - centre).max()))
+            if np.abs(out).max() <= tol * size:
+                return True
+            if not out @ (x - s) <= tol * np.linalg.norm(out) * size:
+                return False
+            vertices = np.vstack([vertices, s])
+            away = np.column_stack([(vertices - x) / size, np.ones(len(vertices))])
+            weights, _ = nnls(away.T, np.append(np.zeros(x.size), 1.0))
+            vertices, weights = vertices[weights > 0], weights[weights > 0]
+            p = weights @ vertices / weights.sum()
+        return False
 
     def diameter(self, dim: int) -> float:
         """The diameter given, or the user's."""

@@ -71,8 +71,8 @@ class Product(Vertices):
         object.__setattr__(self, "sets", parts)
         object.__setattr__(self, "dims", dims)
 
-    def _parts(self, x: Array) -> list[tuple[Region, Array]]:
-        """Each factor with its rows of x."""
+    def blocks(self, x: Array) -> list[tuple[Region, Array]]:
+        """Return each factor with its rows of x."""
         dims = self.dims or ()
         return [
             (part, x[end - dim : end])
@@ -93,29 +93,29 @@ class Product(Vertices):
             )
         starts = [None] * len(self.sets) if warm is None else warm.parts
         return Blocks(
-            tuple(part.atom(h, start) for (part, h), start in zip(self._parts(g), starts, strict=True))
+            tuple(part.atom(h, start) for (part, h), start in zip(self.blocks(g), starts, strict=True))
         )
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Whether every block is in its set."""
-        return all(part.contains(block, tol) for part, block in self._parts(point(self, x)))
+        return all(part.contains(block, tol) for part, block in self.blocks(point(self, x)))
 
     def diameter(self, dim: int) -> float:
         """√(Σ diameter²): exact if every factor's is."""
         self.check_dim(dim)
         return float(
-            np.linalg.norm([part.diameter(block.size) for part, block in self._parts(np.empty(dim))])
+            np.linalg.norm([part.diameter(block.size) for part, block in self.blocks(np.empty(dim))])
         )
 
     def initial_point(self, dim: int) -> Array:
         """The initial points of the factors."""
         self.check_dim(dim)
-        return np.concatenate([part.initial_point(block.size) for part, block in self._parts(np.empty(dim))])
+        return np.concatenate([part.initial_point(block.size) for part, block in self.blocks(np.empty(dim))])
 
     def inball(self, dim: int) -> Inball | None:
         """The centres of the factors with the least of their radii; None if a factor knows no ball."""
         self.check_dim(dim)
-        balls = [part.inball(block.size) for part, block in self._parts(np.empty(dim))]
+        balls = [part.inball(block.size) for part, block in self.blocks(np.empty(dim))]
         known = [ball for ball in balls if ball is not None]
         if len(known) < len(balls):
             return None
@@ -124,7 +124,7 @@ class Product(Vertices):
     def tangent(self, v: ArrayLike) -> Array:
         """The tangent parts of the blocks."""
         return np.concatenate(
-            [part.tangent(rows) for part, rows in self._parts(np.asarray(v, dtype=np.float64))]
+            [part.tangent(rows) for part, rows in self.blocks(np.asarray(v, dtype=np.float64))]
         )
 
     @property
@@ -160,6 +160,6 @@ class Product(Vertices):
             raise AttributeError(f"Product: {', '.join(unable)} cannot {move}.")
 
         def moved(x: ArrayLike) -> Array:
-            return np.concatenate([getattr(part, move)(block) for part, block in self._parts(point(self, x))])
+            return np.concatenate([getattr(part, move)(block) for part, block in self.blocks(point(self, x))])
 
         return moved

@@ -16,6 +16,7 @@ from zofw.core import WORST, Answer, Array, OutOfBudget, Purpose, Query, Task
 PROBES = 2  # random directions along which slopes are compared at h and 2h
 CONFIDENCE = 3.0  # deviations
 THIN = 1e-6  # of the diameter: a ball in the set that is smaller is no room for differences
+MOST_INWARD = 0.3  # of the way to the centre: the first of three points along it
 NOISE_OF_KINK = 7.0  # times ε/h: what κ shows where there is none, (4S(h) − S(2h))/2h of four values each
 
 
@@ -51,7 +52,9 @@ def certify(
     if radius < THIN * size:
         return state, Certificate(np.inf, 0.0, 0.0, 0.0, noise)
     h = max(min(h, 0.1 * radius), least)
-    inward = min(2 * h / radius, 0.3) * (centre - z)
+    if task.inside and 2 * h > MOST_INWARD * radius:  # the resolution would lead out of the set
+        return state, Certificate(np.inf, 0.0, 0.0, 0.0, noise)
+    inward = min(2 * h / radius, MOST_INWARD) * (centre - z)
     state, forward, back, base = yield from _around(task, frame, state, z + inward, h * axes)
     g, drift, times = (forward - back)[:r] / (2 * h), 0.0, 1.0
     if inward.any():

@@ -1,13 +1,20 @@
-"""SIGINT and SIGTERM as a request to stop: the evaluation in flight is still taken, then the run ends."""
+"""SIGINT and SIGTERM as a request to stop: the evaluation in flight is still taken, then the run ends.
+
+After that a script ends too, as it would have without zofw; in a notebook or at a prompt the call returns its result.
+"""
 
 from __future__ import annotations
 
 import logging
-import os
 import signal
+import sys
 import threading
 import time
 from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zofw.run.record.result import Result
 
 logger = logging.getLogger("zofw")
 
@@ -30,7 +37,9 @@ def look() -> None:
 class Signals:
     """Turns the first SIGINT or SIGTERM into a flag, and the second back into what it was before.
 
-    Only the main thread of a process can do so; elsewhere signals do what they always do.
+    Only the main thread of a process can do so; elsewhere signals do what they always do. When the run has ended, the
+    signal is passed on: to another ``Signals`` around this one, to the program's own handler, or, if it had none, as
+    KeyboardInterrupt or SystemExit with the attribute ``result``. An interactive session gets none of these.
     """
 
     HANDLED = (signal.SIGINT, signal.SIGTERM)
@@ -38,6 +47,8 @@ class Signals:
     def __init__(self) -> None:
         self.active = threading.current_thread() is threading.main_thread()
         self.received: int | None = None
+        self.result: Result | None = None  # of the run that a signal has ended
+        self.where = ""  # it is kept
         self._before: dict[int, signal._HANDLER] = {}
 
     def __enter__(self) -> Signals:
@@ -50,7 +61,33 @@ class Signals:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _open.remove(self)
+        handler = self._before.get(self.received or 0)
         self._restore()
+        stopping = kind is not None and not issubclass(kind, Exception)
+        if self.received is None or stopping or hasattr(sys, "ps1"):
+            return
+        if outer := next((one for one in reversed(_open) if one.active), None):
+            outer.received = self.received
+        else:
+            self._pass_on(self.received, handler)
+
+    def _pass_on(self, number: int, handler: signal._HANDLER) -> None:
+        """Do what the program does at this signal."""
+        if handler == signal.SIG_IGN:
+            return
+        if callable(handler) and handler is not signal.default_int_handler:
+            handler(number, None)
+            return
+        ended = (
+            ""
+            if self.result is None
+            else f" after {self.result.nfev} evaluations, fun = {self.result.fun:.6g}"
+        )
+        said = f"{signal.Signals(number).name}: the run stopped{ended}{self.where}."
+        logger.warning("%s The script ends; error.result holds the result.", said)
+        stop = KeyboardInterrupt(said) if number == signal.SIGINT else SystemExit(128 + number)
+        vars(stop).update(result=self.result)
+        raise stop
 
     def _restore(self) -> None:
         for number, handler in self._before.items():
@@ -60,7 +97,7 @@ class Signals:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.received is not None:
             self._restore()
-            os.kill(os.getpid(), number)
+            signal.raise_signal(number)
             return
         self.received = number
         logger.warning(

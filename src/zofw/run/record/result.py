@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scipy.optimize import OptimizeResult
@@ -102,11 +103,12 @@ class Result(Record):
     nrecomputed: int
 
     @classmethod
-    def of(cls, run: Run, value: float, error: float, paid: int = 0) -> Result:
-        """A run as a result, with f at its last iterate; ``paid`` evaluations of the open query are in hand."""
+    def of(cls, run: Run, last: Known, paid: int = 0) -> Result:
+        """Return a run as a result, with f at its last iterate; ``paid`` evaluations of the open query are in hand."""
         gap = run.gap
-        last = Known(run.x, value, error, gap, None if gap is None else run.info.gap_error)
+        last = replace(last, gap=gap, gap_error=None if gap is None else run.info.gap_error)
         point = returned(run, last)
+        sampled = f" fun is the mean of {point.drawn:,} of {run.n:,} components." if point.drawn else ""
         return cls(
             x=point.x.copy(),
             fun=point.value,
@@ -114,7 +116,7 @@ class Result(Record):
             last=run.x.copy(),
             success=run.status.success,
             status=run.status,
-            message=run.message,
+            message=run.message + sampled,
             nit=run.nit,
             nfev=run.nfev + paid,
             nlmo=run.nlmo,

@@ -78,6 +78,7 @@ class Known:
     error: float = 0.0
     gap: float | None = None
     gap_error: float | None = None
+    drawn: int = 0  # components of a sample; 0 if all were asked
 
 
 @dataclass
@@ -112,6 +113,8 @@ class Run:
         What it looked like along the way.
     open, closing, learning
         The open iteration; the status that is to come once f is known at x, and the queries about that.
+    stated
+        The best of the points that were known before, if its value is checked in the first iteration.
     best, here, seen
         The lowest point that was evaluated whole, f at x itself where that is known, and the last such points.
     diagnosed, recomputed
@@ -168,6 +171,7 @@ class Run:
     seconds: float = 0.0
     outer: Outer | None = None  # None in a file too, if it cannot be written
     each: int = 0
+    stated: Known | None = None
     nfev: int = field(init=False, default=0)
     granted: int | None = field(init=False, default=None)
 

@@ -44,11 +44,12 @@ from zofw.core.task import no_gradient
 from zofw.run.files.documents import FileError
 from zofw.run.files.journal import Entry, EntryKind
 from zofw.run.files.run_files import RunFiles, read_journal, read_run
-from zofw.run.given import entropy_of, starting_point
-from zofw.run.record.run import FAILED, Limits, Run
+from zofw.run.given import entropy_of, known_members, starting_point
+from zofw.run.record.run import FAILED, Known, Limits, Run
 from zofw.run.record.trace import COLUMNS
 from zofw.run.session.diagnosis import ROWS_PER_DECADE
 from zofw.run.session.ending import cost_of_value
+from zofw.run.session.stated import can_check
 from zofw.sets import SetLike, as_set
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Asked:
     inside: bool
     resolution: float
     structure: bool
-    known: tuple[Array, Array] | None
+    known: tuple[ArrayLike, ArrayLike] | None
     diagnose: int | None
     outer: Outer | None
     each: int
@@ -133,15 +134,20 @@ def begin(asked: Asked, handed: Handed) -> tuple[Run, Task]:
         asked.outer.check(n * asked.each)
         if not isinstance(algorithm, Composing):
             raise ValueError(f"{algorithm.name} minimises means only; with outer=… take method='auto'.")
-    start, note = starting_point(region, dim, asked.x0)
+    if asked.known is not None:
+        if asked.x0 is not None:
+            raise ValueError("x0 and known both say where to start; give one of them.")
+        task.known = known_members(asked.known, region, dim)
+    start, note = starting_point(region, dim, asked.x0 if task.known is None else task.known[0][0])
     reasons = reasons if note is None else {**reasons, "x0": note}
-    task.known = asked.known
+    stated = None if task.known is None else Known(start, float(task.known[1][0]))
     state = algorithm.init(task, start)
     task.known = None  # what a method makes of them is in its state
     run = Run(
         region, algorithm, dim, n, limits, asked.gap_tol, asked.inside, float(asked.resolution),
         asked.structure and handed.pattern is not None, rows, pays, reserve, entropy_of(asked.rng), reasons, uuid.uuid4().hex, state,
         outer=asked.outer, each=asked.each,
+        stated=stated if can_check(n, limits.budget) and not first_order and not asked.each else None,
     )  # fmt: skip
     return run, task
 

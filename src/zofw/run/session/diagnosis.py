@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from zofw.core import Array, EvaluationError
-from zofw.run.record.run import Run
+from zofw.run.record.run import Known, Run
 
 ROWS_PER_DECADE = 20  # of the trace, by default
 
@@ -72,10 +72,10 @@ class Diagnosis:
         fun = self.value() if run.diagnose > 0 or run.pays else math.nan
         run.trace.append(run.nit, run.nfev, run.nlmo, fun, self.clock.read(), run.info.columns())
 
-    def last_value(self) -> tuple[float, float]:
-        """f at the last iterate and its standard error; NaN where nobody knows."""
+    def last(self) -> Known:
+        """Return the last iterate with f there and its standard error; NaN if f is not known."""
         run = self.run
         if run.diagnose > 0 and self.objective is not None:
             row = run.trace.rows[-1] if run.trace.rows else None
-            return (row[3] if row and row[0] == run.nit else self.value()), 0.0
-        return (math.nan, 0.0) if run.here is None else (run.here.value, run.here.error)
+            return Known(run.x, row[3] if row and row[0] == run.nit else self.value())
+        return Known(run.x, math.nan) if run.here is None else run.here

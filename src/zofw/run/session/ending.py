@@ -11,7 +11,8 @@ from zofw.core import Answer, Batch, Info, Purpose, Query, objective
 from zofw.run.record.run import Known, Run
 from zofw.run.record.status import Status
 
-SHARE = 100  # learning f at the end takes at most this part of the budget
+WHOLE_PART = 20  # f at the end is asked of all components if that takes at most this part of the budget
+SAMPLE_PART = 100  # of the budget: a sample of components instead
 GROUPS = 20  # of a sample, whose means tell the standard error
 
 
@@ -33,9 +34,8 @@ def ending_status(info: Info, gap_tol: float | None, method: str) -> Status | No
 
 
 def cost_of_value(n: int, budget: int) -> int:
-    """Queries that f at one point may take: n, or a sample of a hundredth of the budget where that is less."""
-    most = max(2, budget // SHARE)
-    return n if n <= most else most
+    """Return the queries for f at one point: n, or a hundredth of the budget if n is above a twentieth of it."""
+    return n if n <= max(2, budget // WHOLE_PART) else max(2, budget // SAMPLE_PART)
 
 
 def least_budget(n: int, iteration: int) -> int:
@@ -44,6 +44,13 @@ def least_budget(n: int, iteration: int) -> int:
     while budget - cost_of_value(n, budget) < iteration:
         budget = iteration + cost_of_value(n, budget)
     return budget
+
+
+def student(groups: int) -> float:
+    """Return the factor with which so few groups err by two errors as seldom as many do, and by three in at most 1 %."""
+    from scipy.special import stdtrit
+
+    return float(max(stdtrit(groups - 1, 0.97725) / 2, stdtrit(groups - 1, 0.995) / 3))
 
 
 def learn(run: Run, sample: Callable[[], np.random.Generator]) -> Generator[Query, Answer, Known]:
@@ -62,6 +69,5 @@ def learn(run: Run, sample: Callable[[], np.random.Generator]) -> Generator[Quer
     weights = np.array([len(indices) for indices in groups]) / size
     mean = float(weights @ means)
     spread = float(weights @ (np.array(means) - mean) ** 2) / (len(groups) - 1)
-    return Known(
-        x, mean, math.sqrt(spread * (1.0 - size / run.n)) or math.nan
-    )  # equal values tell nothing of it
+    error = student(len(groups)) * math.sqrt(spread * (1.0 - size / run.n))
+    return Known(x, mean, error or math.nan, drawn=size)  # equal values say nothing of the error

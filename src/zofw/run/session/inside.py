@@ -10,7 +10,7 @@ from zofw.core import Array, ConvexSet, Directions, Indices, Matrix, Query, Tile
 from zofw.core.query import Derived
 from zofw.directions import Explicit
 from zofw.directions.implicit import touched_product
-from zofw.sets import can_clip
+from zofw.sets import Custom, Product, can_clip
 
 POINT_NUMBERS = 1 << 20  # numbers of dense directions alive at any time: 8 MB
 
@@ -56,31 +56,49 @@ def column_blocks(directions: Directions) -> list[tuple[int, int]]:
     return blocks(directions.count, max(1, POINT_NUMBERS // directions.dim))
 
 
-def _all_inside(query: Query, set: ConvexSet) -> bool:
-    """Whether every point of the query is in the set as it stands, as those between two points of the set are."""
+class OutsideError(ValueError):
+    """A query that asks for points outside the set."""
+
+
+def is_member(region: ConvexSet, x: Array) -> bool:
+    """Return True if x is proven to be a member; a set known by its oracle alone finds x as a mixture of its vertices."""
+    if isinstance(region, Product):
+        return all(is_member(part, block) for part, block in region.blocks(x))
+    if isinstance(region, Custom) and not region.judges:
+        return region.mixes(x)
+    return region.contains(x)
+
+
+def _all_inside(query: Query, region: ConvexSet) -> bool:
+    """Return True if every point of the query is a member as it stands."""
     whole = Tile(0, query.count, 0, query.size)
-    return all(set.contains(x) for anchor in range(len(query.anchors)) for x in query.points(anchor, whole))
+    return all(
+        is_member(region, x) for anchor in range(len(query.anchors)) for x in query.points(anchor, whole)
+    )
 
 
 def keep_inside(query: Query, set: ConvexSet) -> Query:
-    """The same question asked from inside: anchors drawn towards the centre of a ball in the set, directions tangent to it.
+    """Return the same query with every point proven to be a member of the set, or raise OutsideError.
 
     With B(c, ρ) in X (relative to its affine hull), x in X and δ = μ·max‖u‖/ρ ≤ 1, every (1 − δ)x + δc ± μu lies in X
-    by convexity. The slopes are then those at a point at distance δ‖c − x‖ from x: a bias of at most Lδ·diameter in the
-    gradient, which falls with μ. Directions are projected on the affine hull first; that changes no linear minimiser. A query
-    that writes its directions out and asks for points of the set alone is left as it is. Every point is made an exact
-    member as it is formed, by the set's own ``clip``, where it has one.
+    by convexity. So the anchors are drawn towards c. The slopes are then those at a point at distance δ‖c − x‖ from x: a
+    bias of at most Lδ·diameter in the gradient, which falls with μ. Directions are projected on the affine hull first; that
+    changes no linear minimiser. Values at single points, and directions that a method wrote out, are looked at one by one
+    and left as they are. Rounding is taken off each point as it is formed, by the set's own ``clip``, if it has one.
     """
     unclipped, query = query, replace(query, inside=set if can_clip(set) else None)
-    if query.directions is None:
+    if (query.directions is None or isinstance(query.directions, Explicit)) and _all_inside(unclipped, set):
         return query
+    outside = next((x for x in query.anchors if not is_member(set, x)), None)
+    if outside is not None or query.directions is None:
+        raise OutsideError(
+            f"inside=True: the method asks for {outside!r:.80}, which is not a point of {set!r:.200}."
+        )
     ball = set.inball(query.anchors.shape[1])
     if ball is None:
-        raise ValueError(
-            f"inside=True needs a ball inside the set, and {set!r} does not know one (inball returned None)."
+        raise OutsideError(
+            f"inside=True needs a ball inside the set, and {set!r:.200} does not know one (inball returned None)."
         )
-    if isinstance(query.directions, Explicit) and _all_inside(unclipped, set):
-        return query
     centre, radius = ball
     directions = Tangent(query.directions, set)
     longest = max(
@@ -89,8 +107,8 @@ def keep_inside(query: Query, set: ConvexSet) -> Query:
     )
     shrink = query.radius * longest / radius if longest > 0 else 0.0
     if not shrink <= 1.0:
-        raise ValueError(
-            f"inside=True: points at radius {query.radius:.3g} along directions of length {longest:.3g} cannot stay in {set!r}, "
+        raise OutsideError(
+            f"inside=True: points at radius {query.radius:.3g} along directions of length {longest:.3g} cannot stay in {set!r:.200}, "
             f"whose inner ball has radius {radius:.3g}. Choose a radius of at most {radius / longest:.3g}."
         )
     anchors = (1.0 - shrink) * query.anchors + shrink * np.asarray(centre)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from functools import lru_cache
@@ -20,11 +21,13 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from zofw.core import Answer, Array, Ending, Info, OutOfBudget, Pricing, Query, State, Task, Tile, objective
 from zofw.run.files.journal import NOWHERE, Entry, EntryKind
 from zofw.run.files.run_files import RunFiles
+from zofw.run.given import put_back
 from zofw.run.record.run import BudgetError, Iteration, Known, Run, RunView
 from zofw.run.record.status import Status
 from zofw.run.session.diagnosis import Diagnosis
 from zofw.run.session.ending import ending_status, learn, least_budget
-from zofw.run.session.inside import keep_inside
+from zofw.run.session.inside import OutsideError, keep_inside
+from zofw.run.session.stated import check_first, contradiction
 from zofw.run.session.told import AssumptionWatch, RadiusWatch, check_answer, remembered, too_near
 
 logger = logging.getLogger("zofw")
@@ -240,13 +243,25 @@ class Loop(RunView):
                 self._end(short if run.closing is None else run.closing)
             elif ended is not None:
                 self._finish(ended)
-            elif run.granted is None or query.cost <= self.remaining:
-                if run.resolution and (found := too_near(query, run)):
-                    run.info = dataclasses.replace(run.info, ending=Ending(False, found))
-                    self._end(Status.STALLED)
-                    continue
-                self._open = keep_inside(query, self._set) if run.inside else query
+            elif (run.granted is None or query.cost <= self.remaining) and self._allow(query):
                 return
+
+    def _allow(self, query: Query) -> bool:
+        """Open a query if its points may be asked for; else refuse the run, or end it if it has paid already."""
+        run = self.run
+        try:
+            found = too_near(query, run) if run.resolution else None
+            self._open = keep_inside(query, self._set) if run.inside and found is None else query
+        except OutsideError as error:
+            found = str(error)
+        if found is None:
+            return True
+        self._open = None
+        if run.nfev == 0:
+            raise ValueError(found)
+        run.info = dataclasses.replace(run.info, ending=Ending(False, found))
+        self._end(Status.STALLED)
+        return False
 
     def _past_limits(self) -> bool:
         """Whether a limit other than the budget ends the run before another iteration."""
@@ -305,8 +320,15 @@ class Loop(RunView):
         run = self.run
         if run.closing is not None:
             return learn(run, lambda: self._stream.at(run.nit, LAST))
-        steps: StepGenerator = run.method.step(self.task, run.state, self._stream.at(run.nit, run.redraws))
-        return steps
+
+        def steps(state: State) -> StepGenerator:
+            begun: StepGenerator = run.method.step(self.task, state, self._stream.at(run.nit, run.redraws))
+            return begun
+
+        stated = run.stated if run.nit == 0 else None
+        if stated is None:
+            return steps(run.state)
+        return check_first(stated, run.n, run.state, lambda: run.method.init(self.task, stated.x), steps)
 
     def rehearse(self) -> int:
         """Cost of the coming iteration, asked of a copy that is told zeros; nothing is evaluated."""
@@ -337,6 +359,9 @@ class Loop(RunView):
                 self._end(run.closing)
             return
         state, info = ended
+        if run.nit == 0 and run.stated is not None and (wrong := contradiction(run.stated, run.open.answers)):
+            run.reasons["known"] = wrong
+            warnings.warn(wrong, UserWarning, stacklevel=3)
         plain = run.gap_tol is None and type(info) is Info and info.ending is None
         how = None if plain else ending_status(info, run.gap_tol, run.method.name)
         moved = how is None or not info.at_start  # else x stays where the gap was found small
@@ -369,6 +394,8 @@ class Loop(RunView):
         """Stop, once f at x is known where somebody wants to know it and it can be paid."""
         run = self.run
         self._close()
+        if run.closing is None and status is not Status.INTERRUPTED and not self._set.contains(run.x):
+            status = self._put_back(status)
         if run.pays and run.closing is None and run.here is None and status is not Status.INTERRUPTED:
             run.closing = status
             return
@@ -381,6 +408,18 @@ class Loop(RunView):
         self._assumptions.at_the_end(run)
         said = run.method.name, run.nit, run.nfev, run.message
         logger.info("%s stopped after %d iterations and %d queries: %s", *said)
+
+    def _put_back(self, status: Status) -> Status:
+        """Replace an x outside the set by a member: the nearest if rounding took it out, else the best one, and nothing converged."""
+        run = self.run
+        member, distance, rounding = put_back(self._set, run.x)
+        if not rounding:
+            said = f"x was {distance:.3g} outside {self._set!r:.200}, whose methods contradict each other; `zofw check set` shows where."
+            run.info, status = dataclasses.replace(run.info, ending=Ending(False, said)), Status.STALLED
+        run.here = None if rounding else run.best
+        state: Any = run.state
+        run.state = dataclasses.replace(state, x=member if run.here is None else run.here.x)
+        return status
 
     def _close(self) -> None:
         self._open = None

@@ -54,8 +54,10 @@ class Session(Loop):
         How far apart two points must lie, in Euclidean distance, to be different for whoever evaluates: a laboratory that weighs
         to 0.01 can do nothing with points 1e-9 apart. The default methods choose their radii by it, and learn the noise
         of the values by asking for one point again; a method with a shorter radius of its own is refused.
-    structure, known
-        Whether the method may know the pattern; points of the set with f there from before the run, the least first.
+    structure
+        Whether the method may know the pattern.
+    known
+        Points evaluated before the run and their values, (m, d) and (m,); see :func:`zofw.minimize`.
     objective, gradient, support, pattern
         Exact mean, for diagnosis; its gradient, for first-order methods; what a batch depends on, for lazy laws; and the
         coordinates that each of its components depends on.
@@ -109,7 +111,7 @@ class Session(Loop):
         inside: bool = False,
         resolution: float = 0.0,
         structure: bool = True,
-        known: tuple[Array, Array] | None = None,
+        known: tuple[ArrayLike, ArrayLike] | None = None,
         objective: Callable[[Array], float] | None = None,
         gradient: Callable[[Array], Array] | None = None,
         support: Callable[[Batch], Indices] | None = None,
@@ -257,4 +259,4 @@ class Session(Loop):
         """The run so far, as a :class:`~zofw.Result`: at the better of the last iterate and the best point paid for."""
         from zofw.run.record.result import Result  # brings scipy.optimize, which takes long to import
 
-        return Result.of(self.snapshot(), *self.diagnosis.last_value(), self.in_hand)
+        return Result.of(self.snapshot(), self.diagnosis.last(), self.in_hand)

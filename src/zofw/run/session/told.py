@@ -161,16 +161,16 @@ class AssumptionWatch:
 
 
 def too_near(query: Query, run: Run) -> str | None:
-    """A sentence where a law of directions spreads points nearer than the resolution; before anything is paid, an error."""
+    """Return a sentence if a law of directions spreads points nearer than the resolution."""
     if query.directions is None or isinstance(query.asked, Explicit):
         return None
     length = query.radius * float(np.linalg.norm(query.directions.columns(0, 1)))
     if length >= run.resolution:
         return None
-    found = f"{run.method.name} asks for points {length:.2g} apart, and resolution={run.resolution:g} says that they are one."
-    if run.nfev == 0:
-        raise ValueError(f"{found} Give the method a larger radius, or take method='auto'.")
-    return found
+    return (
+        f"{run.method.name} asks for points {length:.2g} apart, and resolution={run.resolution:g} says that they are one. "
+        "Give the method a larger radius, or take method='auto'."
+    )
 
 
 def check_answer(query: Query, told: Answer | ArrayLike) -> Answer:
