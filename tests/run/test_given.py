@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -325,3 +326,26 @@ def test_a_set_that_is_left_out_and_a_field_that_is_not_there():
     result = zofw.minimize(f, zofw.Simplex(), dim=3, method="zo-fw", budget=60, rng=0)
     with pytest.raises(AttributeError, match=r"There is no 'best' here; there are x, fun, "):
         _ = result.best
+
+
+def test_worse_is_refused_for_a_sum():
+    with pytest.raises(ValueError, match=r"worse=inf works for one function, and this is a sum of n=3"):
+        zofw.minimize(lambda x, i: f(x), zofw.Box(0.0, 1.0), dim=3, n=3, worse=np.inf, budget=50)
+
+
+@pytest.mark.parametrize("bad", [np.inf, np.nan, None])
+def test_the_message_of_a_failure_says_how_to_go_on(bad):
+    count = itertools.count()
+
+    def fails(x):
+        if next(count) < 8:
+            return f(x)
+        return bad if bad is not None else 1 / 0
+
+    with pytest.raises(zofw.EvaluationError) as error:
+        zofw.minimize(fails, zofw.Box(0.0, 1.0), dim=3, budget=50, rng=0)
+    assert "on_error='skip'" in str(error.value) and "zofw.Retry(" in str(error.value)
+    assert ("worse=np.inf" in str(error.value)) == (bad == np.inf)
+    with pytest.raises(zofw.EvaluationError) as error:
+        zofw.minimize(fails, zofw.Box(0.0, 1.0), dim=3, budget=50, rng=0, on_error=zofw.Retry(1, backoff=0.0))
+    assert "on_error" not in str(error.value)

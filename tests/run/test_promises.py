@@ -17,7 +17,7 @@ import scipy.sparse
 
 import zofw
 from conftest import Still, ended_by_signal
-from zofw.core import FirstOrderTask, Info, Query, Task
+from zofw.core import Ending, FirstOrderTask, Info, Query, Task
 from zofw.problems import BlackBox, Logistic, Quadratic
 
 SIMPLEX = zofw.Simplex()
@@ -358,3 +358,56 @@ def test_a_notebook_and_a_program_with_its_own_handler_get_the_result(monkeypatc
     assert statuses == [zofw.Status.INTERRUPTED, zofw.Status.BUDGET, zofw.Status.BUDGET]
     monkeypatch.setattr("sys.ps1", ">>> ", raising=False)
     assert [result.status for result in study(signal.SIGINT, [])] == statuses
+
+
+# ---------------------------------------------------------------------- the end
+
+
+@dataclass(frozen=True)
+class Strays(Still):
+    """Leaves the set by a little, and ends as converged."""
+
+    name = "strays"
+    by: float = 2e-9
+
+    def step(self, task, state, rng):
+        yield Query(state.x, task.all)
+        return self.State(1, state.x + self.by), Info(ending=Ending(True, "Nothing is left."))
+
+
+@pytest.mark.parametrize("diagnose", [None, 20])
+def test_x_is_a_member_where_a_run_ends(diagnose):
+    region, settings = zofw.CappedSimplex(1.0, 0.5), {"dim": 6, "budget": 90, "diagnose": diagnose}
+
+    def f(x):
+        return float(((x - 0.1) ** 2).sum())
+
+    taken = zofw.minimize(f, region, method=Strays(), **settings)
+    assert taken.status is zofw.Status.CONVERGED and region.contains(taken.x) and taken.fun == f(taken.x)
+    stray = zofw.minimize(f, region, method=Strays(by=-0.1), **settings)
+    assert stray.status is zofw.Status.STALLED and "zofw check set" in stray.message
+    assert region.contains(stray.x) and region.contains(stray.last) and stray.fun == f(stray.x)
+
+
+class Forgetful(zofw.CappedSimplex):
+    """Lists its caps, forgets its floors, and has no exact members."""
+
+    @property
+    def clip(self):
+        raise AttributeError("clip")
+
+    def facets(self, dim):
+        A, b = super().facets(dim)
+        return A[:dim], b[:dim]
+
+
+def test_a_forgotten_facet_neither_converges_outside_nor_keeps_the_laws():
+    def f(x):
+        return float(((x - np.array([0.9, 0.6, -0.5, 0.0])) ** 2).sum())
+
+    region = Forgetful(1.0, 0.8)
+    result = zofw.minimize(f, region, dim=4, budget=300, rng=0)
+    assert region.contains(result.x) and not result.success and result.fun == f(result.x)
+    assert "whose methods contradict each other" in result.message
+    broken = [finding.law for finding in zofw.check_set(region, 4).failures]
+    assert broken == ["facets and the affine hull are the set: the least ⟨g, x⟩ over them is that of lmo(g)"]

@@ -380,7 +380,7 @@ def test_the_error_of_a_sampled_value_is_that_of_a_sample_without_replacement():
     """E[(fun_error/factor)²] = S²/m (1 − m/n), S² the variance of the components; both factors count."""
     n, budget, rng = 200, 3_900, np.random.default_rng(4)
     values, squares, means = rng.standard_normal(n), [], []
-    run = SimpleNamespace(x=np.zeros(2), n=n, limits=SimpleNamespace(budget=budget), nfev=0)
+    run = SimpleNamespace(x=np.zeros(2), n=n, limits=SimpleNamespace(budget=budget), nfev=0, each=0)
     for _ in range(3_000):
         asking = learn(run, lambda: rng)
         query = next(asking)

@@ -74,6 +74,7 @@ def test_one_method_is_enough() -> None:
         "project",
         "clip",
         "inball",
+        "facets",
     }
 
 
@@ -87,7 +88,7 @@ def test_what_the_object_knows_is_used() -> None:
     assert can_project(rich)
     report = check_set(Rich(), 2)
     assert report.ok, str(report)
-    assert {f.law.split()[0] for f in report.findings if f.ok is None} == {"lmo", "clip"}
+    assert {f.law.split()[0] for f in report.findings if f.ok is None} == {"lmo", "clip", "facets"}
 
 
 def test_functions_and_given_facts() -> None:

@@ -22,11 +22,13 @@ class EvaluationError(ArithmeticError):
         self.seed: tuple[int, ...] = ()
         self.paid: int | None = None
 
-    def locate(self, *, query: int, iteration: int, seed: tuple[int, ...], paid: int) -> None:
-        """Say where in the run it happened."""
+    def locate(
+        self, *, query: int, iteration: int, seed: tuple[int, ...], paid: int, advice: str = ""
+    ) -> None:
+        """Say where in the run it happened, and what to do."""
         self.query, self.iteration, self.seed, self.paid = query, iteration, seed, paid
         reason = self.reason if self.reason.endswith((".", "!", "?")) else f"{self.reason}."
         self.args = (
             f"{reason} It was query {query} of the run (the first is 0), in iteration {iteration}, after {paid} paid "
-            f"evaluations, with seed {seed}.",
+            f"evaluations, with seed {seed}.{advice}",
         )

@@ -45,8 +45,9 @@ class BlackBox:
         batch, are handed over as torch tensors, or arrays of any library that follows the array API standard, in its
         precision and on its device. Only its kind is kept. By default ``fun`` gets NumPy arrays.
     worse
-        For a function with walls: a value from here on counts as worse than anything, ``worse=np.inf`` for infinity alone. It
-        is handed on as 1e100, which the method for one function keeps away from. By default infinity is an error. NaN always is.
+        For one function (n = 1): values at or above this number count as infeasible; use ``np.inf`` if your function returns
+        infinity. They reach the method as 1e100, and ``interpolation`` keeps away from them. By default infinity is an error.
+        NaN always is.
     support
         Which coordinates each component depends on: a sparse (n, d) matrix whose non-zero places say so, a dense one of
         booleans, a list of n lists of coordinates, or a function i → coordinates. Methods may then ask for differences of a component along its own
@@ -104,6 +105,11 @@ class BlackBox:
         if self.worse is not None and (isinstance(self.worse, str) or not self.worse == self.worse):
             raise ValueError(
                 f"worse should be a number: values from it upwards count as worse than all others; got {self.worse!r}."
+            )
+        if self.worse is not None and self.n > 1:
+            raise ValueError(
+                f"worse={self.worse:g} works for one function, and this is a sum of n={self.n}, whose methods take slopes across it. "
+                "Raise an exception if a component has no value, and choose on_error='skip'."
             )
         dense = isinstance(self.support, np.ndarray) and self.support.ndim == 2
         if dense and self.support.dtype == bool:

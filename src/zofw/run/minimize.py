@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from zofw.run.workers.workers import ExecutorLike
 
 
+GOING_ON = " To go on after failed evaluations, write on_error='skip', or on_error=zofw.Retry(…) to repeat them first."
+
+
 def minimize(
     fun: Problem | Callable[..., float],
     set: SetLike | None = None,
@@ -308,8 +311,9 @@ def drive(pipeline: Pipeline, session: Session, progress: bool | None = None) ->
         if isinstance(error, EvaluationError):
             run = session.run
             error.locate(
-                query=run.number, iteration=run.nit, seed=run.entropy, paid=run.nfev + session.in_hand
-            )
+                query=run.number, iteration=run.nit, seed=run.entropy, paid=run.nfev + session.in_hand,
+                advice="" if pipeline.policy != Retry(0) else GOING_ON,
+            )  # fmt: skip
         if files is not None:
             files.save(session.snapshot())
             error.add_note(f"The run is saved in {files.path}; zofw.resume(path, problem) continues it.")

@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 
 from zofw.atoms import Array
+from zofw.core import Faceted
 from zofw.sets.custom import Custom, can_clip, can_project, oracle_of
+from zofw.sets.lp import solve_scipy
 from zofw.sets.protocol import EPS, Region
 
 __all__ = ["LAWS", "Skipped", "Subject"]
 
+PROGRAMMES = 40  # directions whose linear programme over the facets is solved
 SHOWN = 8  # entries of an offending vector that a sentence prints
 
 
@@ -319,6 +322,21 @@ def inball_inside(on: Subject) -> Iterator[str]:
             )
 
 
+def facets_complete(on: Subject) -> Iterator[str]:
+    """facets and the affine hull are the set: the least ⟨g, x⟩ over them is that of lmo(g)"""
+    if not isinstance(on.region, Faceted):
+        raise Skipped("the set lists no facets")
+    A, b = on.region.facets(on.dim)
+    normals = np.eye(on.dim) - on.region.tangent(np.eye(on.dim))
+    equations = {"A_eq": normals, "b_eq": normals @ on.region.initial_point(on.dim)}
+    for t in on.rng.permutation(len(on.G))[:PROGRAMMES]:
+        g, size = on.G[t], float(np.abs(on.G[t]).max())
+        x = solve_scipy(g / size, A_ub=A, b_ub=b, bounds=(None, None), **equations)
+        if x is None or abs(float(g @ x) - on.support[t]) > on.slack[t]:
+            least = "no minimum" if x is None else f"the minimum {g @ x:.6g}"
+            yield f"for g = {show(g)} lmo attains {on.support[t]:.6g}, but A x ≤ b has {least}; is a facet missing?"
+
+
 LAWS: tuple[Callable[[Subject], Iterator[str]], ...] = (
     returns_vertex,
     leaves_gradient,
@@ -337,4 +355,5 @@ LAWS: tuple[Callable[[Subject], Iterator[str]], ...] = (
     clips,
     tangent_holds,
     inball_inside,
+    facets_complete,
 )

@@ -416,6 +416,8 @@ class Loop(RunView):
         if not rounding:
             said = f"x was {distance:.3g} outside {self._set!r:.200}, whose methods contradict each other; `zofw check set` shows where."
             run.info, status = dataclasses.replace(run.info, ending=Ending(False, said)), Status.STALLED
+        if run.trace.rows and run.trace.rows[-1][0] == run.nit:
+            run.trace.pop()
         run.here = None if rounding else run.best
         state: Any = run.state
         run.state = dataclasses.replace(state, x=member if run.here is None else run.here.x)
