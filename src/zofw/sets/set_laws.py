@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from zofw.atoms import Array
-from zofw.core import Faceted
 from zofw.sets.custom import Custom, can_clip, can_project, oracle_of
 from zofw.sets.lp import solve_scipy
 from zofw.sets.protocol import EPS, Region
@@ -324,7 +323,7 @@ def inball_inside(on: Subject) -> Iterator[str]:
 
 def facets_complete(on: Subject) -> Iterator[str]:
     """facets and the affine hull are the set: the least ⟨g, x⟩ over them is that of lmo(g)"""
-    if not isinstance(on.region, Faceted):
+    if not hasattr(on.region, "facets"):
         raise Skipped("the set lists no facets")
     A, b = on.region.facets(on.dim)
     normals = np.eye(on.dim) - on.region.tangent(np.eye(on.dim))

@@ -321,8 +321,10 @@ class Loop(RunView):
         if run.closing is not None:
             return learn(run, lambda: self._stream.at(run.nit, LAST))
 
-        def steps(state: State) -> StepGenerator:
-            begun: StepGenerator = run.method.step(self.task, state, self._stream.at(run.nit, run.redraws))
+        def steps(state: State) -> Generator[Query, Answer, tuple[State, Info]]:
+            begun: Generator[Query, Answer, tuple[State, Info]] = run.method.step(
+                self.task, state, self._stream.at(run.nit, run.redraws)
+            )
             return begun
 
         stated = run.stated if run.nit == 0 else None

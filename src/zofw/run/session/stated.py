@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from zofw.core import Answer, Batch, Purpose, Query, State
 from zofw.run.record.run import Known
 from zofw.run.session.ending import cost_of_value
+
+T = TypeVar("T")
 
 ROUNDING = 1e-9  # of the values: a smaller difference is no contradiction
 SPREADS = 6.0  # of three values at one point: a smaller difference is noise
@@ -32,8 +34,12 @@ def contradiction(stated: Known, answers: Sequence[Answer]) -> str | None:
 
 
 def check_first(
-    stated: Known, n: int, state: State, without: Callable[[], State], steps: Callable[[State], Any]
-) -> Generator[Query, Answer, Any]:
+    stated: Known,
+    n: int,
+    state: State,
+    without: Callable[[], State],
+    steps: Callable[[State], Generator[Query, Answer, T]],
+) -> Generator[Query, Answer, T]:
     """Run the first iteration after asking for f at the known point, and two times more if it is another."""
     answers = [(yield Query(stated.x, Batch(n), purpose=Purpose.NOISE))]
     value = float(answers[0].values[0, 0])
