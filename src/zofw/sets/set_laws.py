@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from zofw.atoms import Array
+from zofw.core import Faceted
 from zofw.sets.custom import Custom, can_clip, can_project, oracle_of
 from zofw.sets.lp import solve_scipy
 from zofw.sets.protocol import EPS, Region
@@ -323,9 +324,11 @@ def inball_inside(on: Subject) -> Iterator[str]:
 
 def facets_complete(on: Subject) -> Iterator[str]:
     """facets and the affine hull are the set: the least ⟨g, x⟩ over them is that of lmo(g)"""
-    if not hasattr(on.region, "facets"):
-        raise Skipped("the set lists no facets")
-    A, b = on.region.facets(on.dim)
+    try:
+        facets = cast(Faceted, on.region).facets
+    except AttributeError:
+        raise Skipped("the set lists no facets") from None
+    A, b = facets(on.dim)
     normals = np.eye(on.dim) - on.region.tangent(np.eye(on.dim))
     equations = {"A_eq": normals, "b_eq": normals @ on.region.initial_point(on.dim)}
     for t in on.rng.permutation(len(on.G))[:PROGRAMMES]:

@@ -64,7 +64,7 @@ class Signals:
         handler = self._before.get(self.received or 0)
         self._restore()
         stopping = kind is not None and not issubclass(kind, Exception)
-        if self.received is None or stopping or hasattr(sys, "ps1"):
+        if self.received is None or stopping or "ps1" in vars(sys):
             return
         if outer := next((one for one in reversed(_open) if one.active), None):
             outer.received = self.received
