@@ -23,7 +23,7 @@ def network_share(iterations):
     )
     problem = zofw.problems.UniversalAttack(network, images.centred()[ones], images.labels[ones])
     method = zofw.ZSFWDVR(
-        batch_size=10, directions=20, refresh_probability=0.1, radius=1e-2, law=zofw.Rademacher()
+        batch_size=10, directions=20, refresh_probability=0.1, radius=1e-2, law=zofw.directions.Rademacher()
     )
     session = zofw.Session(
         zofw.L2Ball(10.0),

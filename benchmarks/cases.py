@@ -15,9 +15,9 @@ from zofw.problems import Logistic, evaluate
 from zofw_paper.data import load
 
 LAWS = {
-    "Rademacher": zofw.Rademacher(),
-    "Gaussian": zofw.Gaussian(),
-    "lazy Gaussian": zofw.Gaussian(lazy=True),
+    "Rademacher": zofw.directions.Rademacher(),
+    "Gaussian": zofw.directions.Gaussian(),
+    "lazy Gaussian": zofw.directions.Gaussian(lazy=True),
 }
 MU = 1e-4
 RADIUS = 10.0
@@ -126,8 +126,8 @@ class Case:
         if self.method == "zsfw-dvr":
             return Ours(problem, dvr(self.b, LAWS[self.law], self.refresh))
         if self.method == "zo-fw":
-            return Ours(problem, zofw.ZOFW(radius=MU))
-        return Ours(problem, zofw.AccSZOFW(step_size=0.01, radius=MU))
+            return Ours(problem, zofw.papers.ZOFW(radius=MU))
+        return Ours(problem, zofw.papers.AccSZOFW(step_size=0.01, radius=MU))
 
     def theirs(self):
         """The transcription's side."""

@@ -52,7 +52,7 @@ class Busy:
 
 
 def query(n: int, b: int, dim: int = DIM, law: Any = None) -> Query:
-    U = (law or zofw.Rademacher()).draw(np.random.default_rng(0), dim, b)
+    U = (law or zofw.directions.Rademacher()).draw(np.random.default_rng(0), dim, b)
     return Query(np.zeros(dim), Batch(n), U, 0.1, Stencil.CENTRAL)
 
 
@@ -69,7 +69,13 @@ def seconds(engine: Any, f: BlackBox, asked: Query) -> tuple[float, np.ndarray]:
 def bytes_table() -> None:
     print("\nBytes of one task, pickled: anchors 8kd, and the rest, whatever b")
     print(f"{'law':<12} {'d':>9} {'b':>6} {'bytes':>10} {'beside 8d':>10} {'of d·b':>9}")
-    for law in (zofw.Rademacher(), zofw.Gaussian(), zofw.Sphere(), zofw.Coordinate(), zofw.Orthogonal()):
+    for law in (
+        zofw.directions.Rademacher(),
+        zofw.directions.Gaussian(),
+        zofw.directions.Sphere(),
+        zofw.directions.Coordinate(),
+        zofw.directions.Orthogonal(),
+    ):
         for dim, b in ((1_000, 10), (1_000, 1_000), (1_000_000, 100)):
             asked = query(1000, b, dim, law)
             sheet = OpenAnswer(abilities(BlackBox(abs, dim=dim, n=1000)), asked)

@@ -18,7 +18,7 @@ from zofw.problems import Logistic
 from zofw_paper.data import DataError, load
 
 MARKS = (0.01, 0.03, 0.1, 0.3, 1.0)  # parts of the budget at which runs are compared
-LAWS = {"signs": zofw.Rademacher(), "normals": zofw.Gaussian()}
+LAWS = {"signs": zofw.directions.Rademacher(), "normals": zofw.directions.Gaussian()}
 
 
 def fig1(law):
@@ -51,7 +51,7 @@ def compare(data, setting, seeds, budget):
         name: np.array([curve(problem, setting, law, seed, budget, marks) for seed in range(seeds)])
         for name, law in LAWS.items()
     }
-    best = zofw.reference(problem, setting(zofw.Rademacher())[0]).value
+    best = zofw.reference(problem, setting(zofw.directions.Rademacher())[0]).value
     logs = {name: np.log10(values - best) for name, values in found.items()}
     difference = logs["signs"] - logs["normals"]
     return [

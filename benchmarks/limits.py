@@ -29,7 +29,7 @@ def growth(*, quick):
     """Time and memory of a difference iteration from d = 10⁴ to 10⁷; the exponent of a fit to d·b."""
     b, rows = 128, []
     for d in (10_000, 100_000, 1_000_000, 10_000_000):
-        ours = Ours(random_problem(d), dvr(b, zofw.Rademacher(), False))
+        ours = Ours(random_problem(d), dvr(b, zofw.directions.Rademacher(), False))
         ours()
         ours()
         ours.check_work()
@@ -92,8 +92,8 @@ def machine():
     c = np.random.default_rng(0).standard_normal(b)
     rates = {"copy, GB/s": 2 * 8 * len(source) / copy / 1e9, "bare words, 10⁹/s": words / alone / 1e9}
     for name, law, per_row in (
-        ("Rademacher", zofw.Rademacher(), -(-b // 64)),
-        ("Gaussian", zofw.Gaussian(), b // 2),
+        ("Rademacher", zofw.directions.Rademacher(), -(-b // 64)),
+        ("Gaussian", zofw.directions.Gaussian(), b // 2),
     ):
         U = law.draw(np.random.default_rng(0), d, b)
         spent = min(seconds(lambda U=U: U @ c, 1)[0] for _ in range(3))

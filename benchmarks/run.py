@@ -72,10 +72,10 @@ def measure_limits(quick, *, show):
         "threads": {},
     }
     large = {
-        "rcv1 difference, Rademacher": (rcv1, dvr(400, zofw.Rademacher(), False), 20),
-        "rcv1 difference, Gaussian": (rcv1, dvr(400, zofw.Gaussian(), False), 3),
-        "rcv1 refresh, Rademacher": (rcv1, dvr(400, zofw.Rademacher(), True), 1),
-        "d = 10⁶ difference, Rademacher": (million, dvr(400, zofw.Rademacher(), False), 1),
+        "rcv1 difference, Rademacher": (rcv1, dvr(400, zofw.directions.Rademacher(), False), 20),
+        "rcv1 difference, Gaussian": (rcv1, dvr(400, zofw.directions.Gaussian(), False), 3),
+        "rcv1 refresh, Rademacher": (rcv1, dvr(400, zofw.directions.Rademacher(), True), 1),
+        "d = 10⁶ difference, Rademacher": (million, dvr(400, zofw.directions.Rademacher(), False), 1),
     }
     for name, (problem, method, repeat) in large.items():
         try:

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import zofw
 from zofw.algorithms import as_algorithm
-from zofw.algorithms.horizon import Scaled
 from zofw.core import Task
+from zofw.papers.horizon import Scaled
 from zofw.problems import Logistic
 from zofw.schedules import as_schedule
 from zofw_paper.data import load
@@ -26,10 +26,10 @@ def rows(budget: int) -> list[tuple[str, float, float, float]]:
     problem, region = Logistic(*load("a9a")), zofw.L1Ball(2.0)
     sizes = {"batch_size": 200, "directions": 20}
     grids = {
-        zofw.ZOSFW(**sizes): (0.5, 1.0, 2.0, 4.0),
-        zofw.BoostedZOSFW(**sizes): (0.5, 1.0, 2.0),
-        zofw.ZOAdaMM(**sizes): (1.0, 3.0, 10.0, 30.0),
-        zofw.ZIVRFW(): (1.0,),  # its table of 4·10⁶ numbers is copied once an iteration
+        zofw.papers.ZOSFW(**sizes): (0.5, 1.0, 2.0, 4.0),
+        zofw.papers.BoostedZOSFW(**sizes): (0.5, 1.0, 2.0),
+        zofw.papers.ZOAdaMM(**sizes): (1.0, 3.0, 10.0, 30.0),
+        zofw.papers.ZIVRFW(): (1.0,),  # its table of 4·10⁶ numbers is copied once an iteration
     }
     found = []
     for method, grid in grids.items():

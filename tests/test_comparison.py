@@ -16,7 +16,7 @@ def square(x):
 
 @pytest.fixture(scope="module")
 def found():
-    methods = {"default": "auto", "one direction": zofw.SPSA(), "poor": "zo-fw"}
+    methods = {"default": "auto", "one direction": zofw.papers.SPSA(), "poor": "zo-fw"}
     return zofw.compare(square, zofw.Simplex(), methods, budget=400, seeds=3, optimum=0.0, dim=5)
 
 

@@ -55,7 +55,7 @@ def test_a_skeleton_in_a_project_of_ones_own_keeps_the_laws(kind, tmp_path, monk
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_skeleton_in_this_library_is_in_order(kind, tmp_path):
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    catalogue = (ROOT / "src" / "zofw" / "algorithms" / "catalogue.py").read_text()
+    catalogue = (ROOT / "src" / "zofw" / "papers" / "__init__.py").read_text()
     written = new(kind, "my-own", tmp_path)
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     for asked in (["check"], ["format", "--check"]):
@@ -63,8 +63,8 @@ def test_a_skeleton_in_this_library_is_in_order(kind, tmp_path):
             [sys.executable, "-m", "ruff", *asked, *written.files[:2]], cwd=tmp_path, capture_output=True
         )
         assert lint.returncode == 0, lint.stdout.decode()
-    entered = set((tmp_path / "src" / "zofw" / "algorithms" / "catalogue.py").read_text().splitlines())
-    line = {"from zofw.algorithms.my_own import MyOwn as MyOwn"} if kind == "method" else set()
+    entered = set((tmp_path / "src" / "zofw" / "papers" / "__init__.py").read_text().splitlines())
+    line = {"from zofw.papers.my_own import MyOwn as MyOwn"} if kind == "method" else set()
     assert entered - set(catalogue.splitlines()) == line
     text = written.files[0].read_text()
     assert "class MyOwn" in text and ('@methods.register("my-own")' in text) == (kind == "method")
@@ -130,7 +130,9 @@ def test_other_packages_are_found_by_their_entry_points(tmp_path, monkeypatch):
         f = problems["far-problem"]()
         far = zofw.minimize(f, "far-set", method="far-method", budget=2000, rng=0)
         assert far.nfev <= 2000 and far.x.min() >= 0
-        assert zofw.minimize(f, "far-set", method=zofw.ZOSFW(law="far-law"), budget=2000, rng=0).nit > 1
+        assert (
+            zofw.minimize(f, "far-set", method=zofw.papers.ZOSFW(law="far-law"), budget=2000, rng=0).nit > 1
+        )
     finally:
         for registry in registries.values():
             registry.__dict__.pop("others", None)

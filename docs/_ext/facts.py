@@ -318,9 +318,9 @@ class MethodChart(SphinxDirective):
 def list_settings(app: Sphinx, config: Config) -> None:
     """Write the list of settings that the API page includes, from the registry, before autosummary looks for it."""
     path = Path(app.srcdir) / "api" / "registered.md"
-    names = "\n".join(f"   {cls.__name__}" for cls in zofw.methods().values())
+    names = "\n".join(f"   {cls.__module__}.{cls.__name__}" for cls in zofw.methods().values())
     path.write_text(
-        "```{eval-rst}\n.. currentmodule:: zofw\n\n.. autosummary::\n   :toctree: generated\n"
+        "```{eval-rst}\n.. autosummary::\n   :toctree: generated\n"
         f"   :template: autosummary/plain.rst\n\n{names}\n```\n"
     )
 

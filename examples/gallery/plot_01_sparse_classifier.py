@@ -23,9 +23,9 @@ ball = zofw.L1Ball(3.0)
 
 best = reference(f, ball, tol=1e-6)
 methods = {
-    "zo-sfw": zofw.ZOSFW(batch_size=20, directions=10),
-    "zo-fw": zofw.ZOFW(),
-    "jaguar": zofw.JAGUAR(directions=3),
+    "zo-sfw": zofw.papers.ZOSFW(batch_size=20, directions=10),
+    "zo-fw": zofw.papers.ZOFW(),
+    "jaguar": zofw.papers.JAGUAR(directions=3),
 }
 results = {name: zofw.minimize(f, ball, method=m, budget=600_000, rng=0) for name, m in methods.items()}
 for name, result in results.items():

@@ -24,7 +24,7 @@ y[wrong] += 20.0
 # The same method, the same budget, two losses.
 
 ball = zofw.L1Ball(4.5)
-method = zofw.ZOSFW(batch_size=20, directions=d, law=zofw.Orthogonal())
+method = zofw.papers.ZOSFW(batch_size=20, directions=d, law=zofw.directions.Orthogonal())
 losses = {
     "least squares": zofw.problems.LeastSquares(Z, y),
     "correntropy": zofw.problems.Correntropy(Z, y, sigma=3.0),

@@ -53,7 +53,7 @@ print(f"{name}: {attack.n} images of {attack.dim} pixels, all recognised")
 # The loss of an image is its margin, negative where the network errs. It is neither convex nor smooth.
 
 size = 40 * np.sqrt(attack.dim / 784)
-method = zofw.ZOSFW(batch_size=5, directions=40, stencil=zofw.Stencil.CENTRAL, radius=3e-2)
+method = zofw.papers.ZOSFW(batch_size=5, directions=40, stencil=zofw.core.Stencil.CENTRAL, radius=3e-2)
 result = zofw.minimize(attack, zofw.L2Ball(size), method=method, budget=12_000, rng=0, diagnose=8)
 print(
     f"{result.nfev:,} images sent: {attack.success_rate(result.x):.0%} of the images are misread, "

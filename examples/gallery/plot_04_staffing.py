@@ -37,7 +37,7 @@ def waiting(shares, chosen):
 # the radius should be well above rounding.
 
 f = zofw.problems.BlackBox(waiting, dim=6, n=days, vectorized=True)
-method = zofw.ZOSFW(batch_size=3, directions=4, radius=5e-3, stencil=zofw.Stencil.CENTRAL)
+method = zofw.papers.ZOSFW(batch_size=3, directions=4, radius=5e-3, stencil=zofw.core.Stencil.CENTRAL)
 result = zofw.minimize(f, zofw.Simplex(), method=method, budget=6_000, rng=0, inside=True, diagnose=6)
 print(f"{result.nfev:,} simulated days; {result.message}")
 print(f"mean wait with equal shares {result.trace.objective[0]:.2f} min, found {result.fun:.2f} min")

@@ -35,9 +35,9 @@ runs = {
     name: zofw.minimize(f, capped, method=method, budget=600_000, rng=0, diagnose=30)
     for name, method in {
         "default": "auto",
-        "zo-sfw": zofw.ZOSFW(batch_size=50, directions=6),
-        "acc-szofw": zofw.AccSZOFW(),
-        "zo-fw": zofw.ZOFW(),
+        "zo-sfw": zofw.papers.ZOSFW(batch_size=50, directions=6),
+        "acc-szofw": zofw.papers.AccSZOFW(),
+        "zo-fw": zofw.papers.ZOFW(),
     }.items()
 }
 for name, run in runs.items():

@@ -30,7 +30,7 @@ def simulation(x, i):
 # The same call, without workers and with eight. Diagnosis is off: it would be simulated here.
 
 f = zofw.problems.BlackBox(simulation, dim=6, n=8)
-method = zofw.ZOSFW(batch_size=4, directions=6, law=zofw.Orthogonal(), radius=1e-2)
+method = zofw.papers.ZOSFW(batch_size=4, directions=6, law=zofw.directions.Orthogonal(), radius=1e-2)
 seconds, results = {}, {}
 for name, executor in {"this process": None, "8 workers": ThreadPoolExecutor(8)}.items():
     begun = time.monotonic()

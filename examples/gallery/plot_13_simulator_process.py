@@ -49,7 +49,7 @@ file.write_text(program)
 # The desk splits each query into single evaluations. Each program gets its next request as soon as it has answered the last, and its
 # answer goes straight to the desk.
 
-settings = {"method": zofw.ZOFW(radius=1e-3), "max_iter": 40, "budget": 400, "rng": 0}
+settings = {"method": zofw.papers.ZOFW(radius=1e-3), "max_iter": 40, "budget": 400, "rng": 0}
 desk = zofw.Desk(zofw.Session(zofw.Simplex(), dim=8, **settings))
 rods = [
     subprocess.Popen([sys.executable, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

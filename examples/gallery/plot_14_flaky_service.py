@@ -70,7 +70,7 @@ def send(request):
 # Four evaluations a request, eight requests in flight, answers taken as they come. What was turned away is asked for again
 # under a name of its own.
 
-method = zofw.ZOSFW(batch_size=12, directions=6, law=zofw.Orthogonal())
+method = zofw.papers.ZOSFW(batch_size=12, directions=6, law=zofw.directions.Orthogonal())
 settings = {"dim": 6, "n": 12, "method": method, "budget": 2_000, "rng": 0}
 folder = tempfile.mkdtemp()
 flights = []

@@ -24,9 +24,9 @@ def test_comments_docstrings_and_layout_are_no_code():
 
 
 def test_the_code_of_a_method_is_what_it_rests_on(monkeypatch):
-    rests = provenance._rests_on("zofw.algorithms.zsfw_dvr")
-    assert {"zofw.algorithms.zsfw_dvr", "zofw.differences", "zofw.schedules"} <= rests
-    assert "zofw.algorithms.spsa" not in rests and "zofw.algorithms" not in rests
+    rests = provenance._rests_on("zofw.papers.zsfw_dvr")
+    assert {"zofw.papers.zsfw_dvr", "zofw.differences", "zofw.schedules"} <= rests
+    assert "zofw.papers.spsa" not in rests and "zofw.algorithms" not in rests
     before = {name: code_of(name) for name in ("zsfw-dvr", "spsa", "auto")}
     assert len(set(before.values())) == 3
     source = provenance._source

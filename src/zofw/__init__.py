@@ -15,23 +15,20 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from zofw import problems
+from zofw import directions, papers, problems
+from zofw.algorithms import ExploreCorrect, Interpolation, RidgeNewton
 from zofw.algorithms import methods as _methods
-from zofw.algorithms.catalogue import *
 from zofw.comparison import compare
-from zofw.core import Answer, Batch, EvaluationError, Purpose, Query, Stencil
-from zofw.directions import Coordinate, Explicit, Gaussian, Orthogonal, Rademacher, Sphere
-from zofw.directions import laws as _laws
+from zofw.core import EvaluationError
+from zofw.deprecations import moved
+from zofw.papers import ZSFWDVR
 from zofw.references import reference
 from zofw.run import (
     BudgetError,
-    ExecutorError,
     FileError,
-    LockedError,
     Retry,
     Session,
     Status,
-    StorageError,
     Trace,
     minimize,
     resume,
@@ -64,6 +61,15 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
+MOVED = {
+    "zofw.papers": "AccSZOFW AccSZOFWStar AcceleratedZSCG BoostedZOSFW FrankWolfe FWBlack FZCGS FZFW JAGUAR SAGAFW SPSA SahuKar "
+    "StochasticJAGUAR ZIVRFW ZOAdaMM ZOFW ZOPSGD ZOSFW ZOSFWNonconvex ZOSVRG ZPDVR ZSCG",
+    "zofw.core": "Answer Batch Purpose Query Stencil",
+    "zofw.directions": "Coordinate Explicit Gaussian Orthogonal Rademacher Sphere",
+    "zofw.run": "ExecutorError LockedError StorageError",
+}
+"""Names that were at the top level until 0.2, by the package that has them now."""
+
 logging.getLogger("zofw").addHandler(logging.NullHandler())
 
 
@@ -79,10 +85,13 @@ def sets() -> Mapping[str, type[Any]]:
 
 def laws() -> Mapping[str, type[Any]]:
     """Registered laws of directions: name → class."""
-    return _laws
+    return directions.laws
 
 
 def __getattr__(name: str) -> Any:
+    for home, names in MOVED.items():
+        if name in names.split():
+            return moved(name, home, removed="0.4")
     if name in ("adapters", "data", "desk"):
         return importlib.import_module(f"zofw.{name}")
     if name == "Desk":
@@ -95,51 +104,41 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    *(cls.__name__ for cls in _methods.values()),
-    "Answer",
-    "Batch",
+    "ZSFWDVR",
     "Birkhoff",
     "Box",
     "BudgetError",
     "CappedSimplex",
     "ConvexHull",
-    "Coordinate",
     "Desk",
     "EvaluationError",
-    "ExecutorError",
-    "Explicit",
+    "ExploreCorrect",
     "FileError",
-    "Gaussian",
     "GroupBall",
+    "Interpolation",
     "KSparse",
     "L1Ball",
     "L2Ball",
     "LinfBall",
-    "LockedError",
     "LpBall",
     "NuclearBall",
-    "Orthogonal",
     "Polytope",
     "Product",
-    "Purpose",
-    "Query",
-    "Rademacher",
     "Result",
     "Retry",
+    "RidgeNewton",
     "Session",
     "Simplex",
     "SpectralBall",
     "Spectraplex",
-    "Sphere",
     "Status",
-    "Stencil",
-    "StorageError",
     "Trace",
     "check_set",
     "compare",
     "laws",
     "methods",
     "minimize",
+    "papers",
     "problems",
     "reference",
     "resume",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import warnings
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["DEPRECATED", "deprecated"]
+__all__ = ["DEPRECATED", "deprecated", "moved"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -58,3 +59,21 @@ def deprecated(*, since: str, removed: str, instead: str) -> Callable[[Callable[
         return warn
 
     return mark
+
+
+def moved(name: str, home: str, *, removed: str) -> Any:
+    """Return a name of zofw from the package that has it now, with a warning that says what to write.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     moved("ZOSFW", "zofw.papers", removed="0.4").__name__
+    'ZOSFW'
+    >>> str(caught[0].message)
+    'zofw.ZOSFW has moved and will be removed in 0.4. Write zofw.papers.ZOSFW instead.'
+    """
+    sentence = f"zofw.{name} has moved and will be removed in {removed}. Write {home}.{name} instead."
+    warnings.warn(sentence, DeprecationWarning, stacklevel=3)
+    return vars(importlib.import_module(home))[name]

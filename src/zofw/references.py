@@ -21,8 +21,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from zofw.algorithms import FrankWolfe, LineSearch
 from zofw.core import Array, FirstOrderTask, Seed
+from zofw.papers import FrankWolfe, LineSearch
 from zofw.problems.abilities import Averaged, Differentiable, Shaped
 from zofw.sets import Region, SetLike, as_set, can_project
 

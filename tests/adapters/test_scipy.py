@@ -39,7 +39,7 @@ def test_it_solves_and_counts_every_call():
     assert result.nit > 0 and result.message
 
 
-@pytest.mark.parametrize("method", ["zo-fw", zofw.ZOFW(radius=1e-3), "jaguar"])
+@pytest.mark.parametrize("method", ["zo-fw", zofw.papers.ZOFW(radius=1e-3), "jaguar"])
 @pytest.mark.parametrize("budget", [53, 54, 200])
 def test_the_budget_holds_for_the_last_value_too(method, budget):
     fun = Counted()

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import zofw
 from zofw.adapters import ZOClassifier
 
-QUICK = zofw.ZOFW(radius=1e-4)
+QUICK = zofw.papers.ZOFW(radius=1e-4)
 
 
 @pytest.fixture(scope="module")

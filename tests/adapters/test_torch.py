@@ -153,7 +153,7 @@ def test_a_loss_without_a_gradient_and_buffers_left_alone():
     def error_rate(module, batch):
         return (module(batch[0]).argmax(dim=1) != batch[1]).double().mean()
 
-    method = zofw.ZOFW(radius=0.1)
+    method = zofw.papers.ZOFW(radius=0.1)
     result = minimize_module(
         module,
         error_rate,

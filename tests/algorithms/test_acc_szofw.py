@@ -21,11 +21,8 @@ from transcription import (
     refused,
     unit_vectors,
 )
-from zofw.algorithms import (
-    AccSZOFW,
-    AccSZOFWStar,
-)
 from zofw.directions import Sphere
+from zofw.papers import AccSZOFW, AccSZOFWStar
 
 
 def cooge(w: World, x: Vector, i: int, mu: float) -> Vector:
@@ -151,6 +148,6 @@ def test_bad_settings_are_refused_with_a_sentence() -> None:
         (AccSZOFWStar(averaging=0.0), "averaging"),
     ):
         refused(method, words)
-    for wrong in (lambda: zofw.AccSZOFW.paper(9, 0),):
+    for wrong in (lambda: zofw.papers.AccSZOFW.paper(9, 0),):
         with pytest.raises(ValueError, match="should be"):
             wrong()

@@ -11,10 +11,11 @@ import pytest
 
 import zofw
 from transcription import Case, D, Vector, World, agrees, logistic
-from zofw.algorithms import ZOSFW, BoostedZOSFW, as_algorithm
-from zofw.algorithms.boosted_zo_sfw import chase
+from zofw.algorithms import as_algorithm
 from zofw.core import Task
 from zofw.directions import Gaussian
+from zofw.papers import ZOSFW, BoostedZOSFW
+from zofw.papers.boosted_zo_sfw import chase
 from zofw.problems import BlackBox
 
 

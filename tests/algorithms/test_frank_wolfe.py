@@ -18,14 +18,9 @@ from transcription import (
     Vector,
     World,
 )
-from zofw.algorithms import (
-    FrankWolfe,
-    LineSearch,
-    OpenLoop,
-    ShortStep,
-    as_algorithm,
-)
+from zofw.algorithms import as_algorithm
 from zofw.core import FirstOrderTask
+from zofw.papers import FrankWolfe, LineSearch, OpenLoop, ShortStep
 
 
 def frank_wolfe(

@@ -20,10 +20,8 @@ from transcription import (
     refused,
     unit_vectors,
 )
-from zofw.algorithms import (
-    FWBlack,
-)
 from zofw.directions import Gaussian, Sphere
+from zofw.papers import FWBlack
 
 
 def fw_black(

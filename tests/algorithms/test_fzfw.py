@@ -22,12 +22,9 @@ from transcription import (
     refused,
     sigmoids,
 )
-from zofw.algorithms import (
-    FZCGS,
-    FZFW,
-)
-from zofw.algorithms.condg import condg as library_condg
 from zofw.core import Task
+from zofw.papers import FZCGS, FZFW
+from zofw.papers.condg import condg as library_condg
 
 ROOT = 3  # ⌈√N⌉
 
@@ -132,6 +129,6 @@ def test_bad_settings_are_refused_with_a_sentence() -> None:
         (FZCGS(max_inner=0), "max_inner should be a whole number"),
     ):
         refused(method, words)
-    for wrong in (lambda: zofw.FZFW.paper(7, 9, 2.0, 0),):
+    for wrong in (lambda: zofw.papers.FZFW.paper(7, 9, 2.0, 0),):
         with pytest.raises(ValueError, match="should be"):
             wrong()

@@ -10,12 +10,10 @@ from transcription import (
     N,
     logistic,
 )
-from zofw.algorithms import (
-    FrankWolfe,
-    as_algorithm,
-)
-from zofw.algorithms.horizon import Scaled, constant_step, horizon
+from zofw.algorithms import as_algorithm
 from zofw.core import FirstOrderTask, Task
+from zofw.papers import FrankWolfe
+from zofw.papers.horizon import Scaled, constant_step, horizon
 from zofw.problems import BlackBox, evaluate
 from zofw.schedules import Constant, Power
 
@@ -59,11 +57,11 @@ def test_scaled_schedule() -> None:
 
 def test_names_stand_for_laws_and_stencils() -> None:
     task = Task(zofw.L1Ball(1.0), 9, N)
-    settings, _ = as_algorithm(zofw.ZOSFW(law="rademacher", stencil="central"), task)  # type: ignore[arg-type]
-    assert settings.law == zofw.Rademacher() and settings.stencil is zofw.Stencil.CENTRAL
+    settings, _ = as_algorithm(zofw.papers.ZOSFW(law="rademacher", stencil="central"), task)  # type: ignore[arg-type]
+    assert settings.law == zofw.directions.Rademacher() and settings.stencil is zofw.core.Stencil.CENTRAL
     with pytest.raises(KeyError, match="did you mean"):
-        as_algorithm(zofw.ZOSFW(law="rademacherr"), task)  # type: ignore[arg-type]
-    for wrong in (zofw.ZOSFW, zofw.ZOSFW(law=zofw.Gaussian)):  # type: ignore[arg-type]
+        as_algorithm(zofw.papers.ZOSFW(law="rademacherr"), task)  # type: ignore[arg-type]
+    for wrong in (zofw.papers.ZOSFW, zofw.papers.ZOSFW(law=zofw.directions.Gaussian)):  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="the class itself was given"):
             as_algorithm(wrong, task)
     with pytest.raises(ValueError, match="step_rule should be"):

@@ -19,11 +19,8 @@ from transcription import (
     refused,
     sigmoids,
 )
-from zofw.algorithms import (
-    JAGUAR,
-    StochasticJAGUAR,
-)
 from zofw.directions import Coordinate
+from zofw.papers import JAGUAR, StochasticJAGUAR
 from zofw.schedules import Power, open_loop
 
 STEP, MU = open_loop(2.0, 3.0), 1e-2

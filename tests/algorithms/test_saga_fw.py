@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import zofw
 from transcription import Case, D, N, Vector, World, agrees, logistic
-from zofw.algorithms import SAGAFW
+from zofw.papers import SAGAFW
 from zofw.problems import BlackBox, Logistic
 
 

@@ -18,10 +18,8 @@ from transcription import (
     refused,
     sigmoids,
 )
-from zofw.algorithms import (
-    SahuKar,
-)
 from zofw.directions import Gaussian
+from zofw.papers import SahuKar
 from zofw.schedules import open_loop
 
 PAIRS, STEP, MU = 5, open_loop(2.0, 3.0), 1e-2

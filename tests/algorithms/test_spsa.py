@@ -21,11 +21,9 @@ from transcription import (
     refused,
     sigmoids,
 )
-from zofw.algorithms import (
-    SPSA,
-)
 from zofw.core import Task
 from zofw.directions import Rademacher
+from zofw.papers import SPSA
 
 
 def spsa(w: World, x: Vector, law: Any, S: int, a: float, c: float, T: int) -> Iterator[Vector]:
@@ -73,6 +71,6 @@ def test_bad_settings_are_refused_with_a_sentence() -> None:
         (SPSA(radius=-1.0), "radius at t = 0 should be a positive number"),
     ):
         refused(method, words)
-    for wrong in (lambda: zofw.SPSA.paper(0, 1.0, 1.0),):
+    for wrong in (lambda: zofw.papers.SPSA.paper(0, 1.0, 1.0),):
         with pytest.raises(ValueError, match="should be"):
             wrong()

@@ -11,11 +11,12 @@ import pytest
 
 import zofw
 from transcription import Case, D, N, Vector, World, agrees, logistic
-from zofw.algorithms import ZIVRFW, as_algorithm
+from zofw.algorithms import as_algorithm
 from zofw.core import Task
 from zofw.directions import Coordinate
 from zofw.extend.play import World as Place
 from zofw.extend.play import play, quadratics
+from zofw.papers import ZIVRFW
 
 
 def zivr(w: World, x: Vector, b: int, gamma: Any, tau: float) -> Iterator[Vector]:

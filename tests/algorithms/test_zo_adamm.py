@@ -11,11 +11,12 @@ import pytest
 
 import zofw
 from transcription import Case, D, Vector, World, agrees, sigmoids, unit_vectors
-from zofw.algorithms import ZOAdaMM, as_algorithm
-from zofw.algorithms.zo_adamm import weighted_projection
+from zofw.algorithms import as_algorithm
 from zofw.core import Task
 from zofw.directions import Sphere
 from zofw.extend.play import Linear
+from zofw.papers import ZOAdaMM
+from zofw.papers.zo_adamm import weighted_projection
 
 
 def onto_weighted(name: str, y: Vector, h: Vector) -> Vector:
@@ -110,11 +111,13 @@ def test_a_box_takes_one_projection() -> None:
 def test_the_norm_of_the_projection_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     """min −2x_1 − x_2 on the simplex from its centre: the Euclidean projection sends x + α(1, 1) back, for ever."""
     f = Linear(np.array([[-2.0, -1.0]]))
-    settings = ZOAdaMM(directions=2, law=zofw.Coordinate(), step_size=0.05, first_decay=0.0, second_decay=0.0)
+    settings = ZOAdaMM(
+        directions=2, law=zofw.directions.Coordinate(), step_size=0.05, first_decay=0.0, second_decay=0.0
+    )
     runs = {"max_iter": 200, "rng": 0, "x0": np.array([0.5, 0.5])}
     right = zofw.minimize(f, zofw.Simplex(), method=settings, **runs)
     np.testing.assert_allclose(right.x, [1.0, 0.0], atol=1e-3)
-    monkeypatch.setattr("zofw.algorithms.zo_adamm.weighted_projection", lambda task, y, h: task.project(y))
+    monkeypatch.setattr("zofw.papers.zo_adamm.weighted_projection", lambda task, y, h: task.project(y))
     wrong = zofw.minimize(f, zofw.Simplex(), method=settings, **runs)
     np.testing.assert_allclose(wrong.x, [0.5, 0.5], atol=1e-6)
 

@@ -21,11 +21,9 @@ from transcription import (
     sphere_estimate,
     unit,
 )
-from zofw.algorithms import (
-    ZOPSGD,
-)
 from zofw.core import Stencil
 from zofw.directions import Sphere
+from zofw.papers import ZOPSGD
 
 
 def zo_psgd(w: World, x: Vector, law: Any, S: int, b: int, lr: float, mu: float) -> Iterator[Vector]:

@@ -19,12 +19,8 @@ from transcription import (
     logistic,
     refused,
 )
-from zofw.algorithms import (
-    ZOFW,
-    ZOSFW,
-    ZOSFWNonconvex,
-)
 from zofw.directions import Coordinate, Gaussian
+from zofw.papers import ZOFW, ZOSFW, ZOSFWNonconvex
 from zofw.schedules import Power
 
 

@@ -24,10 +24,8 @@ from transcription import (
     sphere_estimate,
     unit,
 )
-from zofw.algorithms import (
-    ZOSVRG,
-)
 from zofw.directions import Coordinate, Sphere
+from zofw.papers import ZOSVRG
 
 
 def zo_svrg(w: World, x: Vector, law: Any, S: int, b: int, m: int, eta: float, mu: float) -> Iterator[Vector]:
@@ -96,6 +94,6 @@ def test_bad_settings_are_refused_with_a_sentence() -> None:
         (ZOSVRG(directions=D + 1, law=Coordinate()), "at most d = 12 directions"),
     ):
         refused(method, words)
-    for wrong in (lambda: zofw.ZOSVRG.paper(9, 0.0, 10),):
+    for wrong in (lambda: zofw.papers.ZOSVRG.paper(9, 0.0, 10),):
         with pytest.raises(ValueError, match="should be"):
             wrong()

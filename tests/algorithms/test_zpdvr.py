@@ -20,10 +20,8 @@ from transcription import (
     refused,
     sigmoids,
 )
-from zofw.algorithms import (
-    ZPDVR,
-)
 from zofw.directions import Gaussian
+from zofw.papers import ZPDVR
 
 MU = 1e-2
 

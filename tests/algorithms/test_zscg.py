@@ -21,13 +21,10 @@ from transcription import (
     logistic,
     refused,
 )
-from zofw.algorithms import (
-    ZSCG,
-    AcceleratedZSCG,
-)
-from zofw.algorithms.accelerated_zscg import Triangular, icg
 from zofw.core import Task
 from zofw.directions import Gaussian, Orthogonal
+from zofw.papers import ZSCG, AcceleratedZSCG
+from zofw.papers.accelerated_zscg import Triangular, icg
 
 
 def pairs(w: World, x: Vector, law: Any, m: int, nu: float, rng: np.random.Generator) -> Vector:
@@ -136,6 +133,6 @@ def test_bad_settings_are_refused_with_a_sentence() -> None:
         (AcceleratedZSCG(tolerance=0.0), "tolerance"),
     ):
         refused(method, words)
-    for wrong in (lambda: zofw.ZSCG.paper(9, 0, convex=True),):
+    for wrong in (lambda: zofw.papers.ZSCG.paper(9, 0, convex=True),):
         with pytest.raises(ValueError, match="should be"):
             wrong()

@@ -21,11 +21,9 @@ from transcription import (
     logistic,
     refused,
 )
-from zofw.algorithms import (
-    ZSFWDVR,
-)
 from zofw.core import Stencil
 from zofw.directions import Gaussian, Orthogonal, Rademacher
+from zofw.papers import ZSFWDVR
 from zofw.schedules import Power
 
 

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from zofw.algorithms import ZOSFW
 from zofw.core import Batch, Query, frank_wolfe_info
 from zofw.differences import average, fresh, slopes
 from zofw.directions import Explicit
@@ -17,6 +16,7 @@ from zofw.extend import METHOD_LAWS, bookkeeping, check_law, check_method, check
 from zofw.extend.mathematics import MethodSubject
 from zofw.extend.skeletons.my_law import HalfSigns
 from zofw.extend.skeletons.my_problem import Distances
+from zofw.papers import ZOSFW
 from zofw.schedules import as_schedule
 from zofw.sets.check import examine
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import zofw
-from zofw.algorithms import ZSFWDVR
 from zofw.differences import slopes
 from zofw.extend import bookkeeping, check_method
 from zofw.extend.play import smooth_sum
+from zofw.papers import ZSFWDVR
 from zofw.problems import evaluate
 
 

@@ -60,7 +60,7 @@ def test_property(method, size, merge, seed):
 
 
 def test_inside_and_batches_with_repetitions():
-    method = zofw.ZOSFW(batch_size=8, directions=4, radius=1e-3)
+    method = zofw.papers.ZOSFW(batch_size=8, directions=4, radius=1e-3)
     given = {"budget": 2000, "inside": True}
     desk = zofw.Desk(lab.session(method, **given), size=9, merge=True)
     points = [x for request in desk.requests() for x, _ in request]
@@ -353,9 +353,11 @@ def test_radii_below_the_resolution_are_refused_or_end_the_run():
         ValueError, match=r"zo-fw asks for points 0\.0001 apart, and resolution=0\.01 says that they are one"
     ):
         zofw.Desk(
-            zofw.Session(zofw.Simplex(), dim=3, method=zofw.ZOFW(radius=1e-4), budget=90, resolution=0.01)
+            zofw.Session(
+                zofw.Simplex(), dim=3, method=zofw.papers.ZOFW(radius=1e-4), budget=90, resolution=0.01
+            )
         )
-    shrinking = zofw.ZOSFW(radius=zofw.schedules.Power(0.5, 1.0), directions=2)
+    shrinking = zofw.papers.ZOSFW(radius=zofw.schedules.Power(0.5, 1.0), directions=2)
     result = zofw.minimize(
         lambda x: float(x @ x), zofw.Simplex(), dim=3, method=shrinking, budget=9_000, rng=0, resolution=0.1
     )

@@ -131,7 +131,7 @@ def test_stopped_between_any_two_writes(merge, often, tmp_path, monkeypatch):
     if often:  # a checkpoint after every iteration
         monkeypatch.setattr(run_files, "CHECKPOINT_SECONDS", 0.0)
         monkeypatch.setattr(run_files, "SHARE", 0)
-    method = zofw.ZOSFW(batch_size=4, directions=2)
+    method = zofw.papers.ZOSFW(batch_size=4, directions=2)
     left = [0]
 
     def counted(function):
@@ -178,13 +178,13 @@ def test_stopped_between_any_two_writes(merge, often, tmp_path, monkeypatch):
 
 
 def test_dropped_and_left(tmp_path):
-    with opened(tmp_path, zofw.ZOSFW(directions=4), size=2) as desk:
+    with opened(tmp_path, zofw.papers.ZOSFW(directions=4), size=2) as desk:
         first = desk.requests()[0]
         desk.tell(first.id, [100.0, 100.0])
         desk.drop()
         second = desk.requests()[0]
         assert desk.session.ledger["failed"] == 2
-    with opened(tmp_path, zofw.ZOSFW(directions=4), size=2) as desk:
+    with opened(tmp_path, zofw.papers.ZOSFW(directions=4), size=2) as desk:
         assert desk.requests()[0].id == second.id, (
             "nothing of the iteration that was given up is taken for the new one"
         )
@@ -208,7 +208,13 @@ def test_a_dropped_iteration_of_minimize_is_not_taken_for_the_next(tmp_path, mon
 
         return zofw.problems.BlackBox(f, dim=4)
 
-    given = {"method": zofw.ZOSFW(directions=4), "budget": 60, "rng": 0, "diagnose": 0, "on_error": "skip"}
+    given = {
+        "method": zofw.papers.ZOSFW(directions=4),
+        "budget": 60,
+        "rng": 0,
+        "diagnose": 0,
+        "on_error": "skip",
+    }
     whole = zofw.minimize(oracle(0), zofw.Simplex(), **given)
     path = tmp_path / "run.npz"
     with pytest.raises(Stop):

@@ -68,19 +68,19 @@ def test_first_and_second_moments(law):
 def test_bad_counts_are_refused(law):
     with pytest.raises(ValueError, match="At least one direction"):
         law.draw(rng(), 5, 0)
-    if isinstance(law, zofw.Coordinate | zofw.Orthogonal):
+    if isinstance(law, zofw.directions.Coordinate | zofw.directions.Orthogonal):
         with pytest.raises(ValueError, match="at most d = 5"):
             law.draw(rng(), 5, 6)
 
 
-@pytest.mark.parametrize("kind", [zofw.Coordinate, zofw.Orthogonal])
+@pytest.mark.parametrize("kind", [zofw.directions.Coordinate, zofw.directions.Orthogonal])
 def test_orthonormal_columns(kind):
     M = kind().draw(rng(), 37, 20).columns(0, 20)
     np.testing.assert_allclose(M.T @ M, np.eye(20), atol=1e-12)
 
 
 def test_fixed_length_columns():
-    for kind in (zofw.Sphere, zofw.Rademacher):
+    for kind in (zofw.directions.Sphere, zofw.directions.Rademacher):
         M = kind().draw(rng(), 51, 8).columns(0, 8)
         np.testing.assert_allclose((M**2).sum(axis=0), 51.0, rtol=1e-12)
 

@@ -14,7 +14,7 @@ from zofw.problems import Logistic
 
 
 def draw(seed, dim, count, lazy=True):
-    return zofw.Gaussian(lazy=lazy).draw(np.random.default_rng(seed), dim, count)
+    return zofw.directions.Gaussian(lazy=lazy).draw(np.random.default_rng(seed), dim, count)
 
 
 def test_touched_coordinates_are_those_of_the_same_matrix():
@@ -65,7 +65,11 @@ def test_iterates_have_the_law_of_the_plain_gaussian():
     seen = {}
     for lazy in (False, True):
         method = zofw.ZSFWDVR(
-            batch_size=4, directions=3, refresh_probability=0.15, step_size=0.2, law=zofw.Gaussian(lazy=lazy)
+            batch_size=4,
+            directions=3,
+            refresh_probability=0.15,
+            step_size=0.2,
+            law=zofw.directions.Gaussian(lazy=lazy),
         )
         rows = []
         for seed in range(400):
@@ -80,14 +84,18 @@ def test_iterates_have_the_law_of_the_plain_gaussian():
 
 def test_a_problem_that_does_not_know_its_support_is_told_so():
     problem = zofw.problems.BlackBox(lambda x, i: float(x @ x), dim=4, n=5)
-    method = zofw.ZSFWDVR(batch_size=2, directions=2, refresh_probability=0.01, law=zofw.Gaussian(lazy=True))
+    method = zofw.ZSFWDVR(
+        batch_size=2, directions=2, refresh_probability=0.01, law=zofw.directions.Gaussian(lazy=True)
+    )
     with pytest.raises(ValueError, match="support"):
         zofw.minimize(problem, zofw.L1Ball(1.0), method=method, max_iter=20, rng=0)
 
 
 def test_a_resumed_run_is_the_uninterrupted_one(tmp_path):
     problem = sparse_problem()
-    method = zofw.ZSFWDVR(batch_size=4, directions=3, refresh_probability=0.2, law=zofw.Gaussian(lazy=True))
+    method = zofw.ZSFWDVR(
+        batch_size=4, directions=3, refresh_probability=0.2, law=zofw.directions.Gaussian(lazy=True)
+    )
     whole = zofw.minimize(problem, zofw.L1Ball(5.0), method=method, max_iter=20, rng=7)
     session = zofw.Session(
         zofw.L1Ball(5.0),

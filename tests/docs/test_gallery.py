@@ -22,7 +22,11 @@ def compiled():
     """Kernels are compiled once on a machine; that is not an example's time."""
     Z, y = zofw.data.load("breast-cancer")
     for problem in (zofw.problems.Logistic(Z, y), zofw.problems.Correntropy(Z, y)):
-        for method in (zofw.ZSFWDVR(), zofw.ZOSFW(batch_size=20, directions=10), zofw.JAGUAR(directions=3)):
+        for method in (
+            zofw.ZSFWDVR(),
+            zofw.papers.ZOSFW(batch_size=20, directions=10),
+            zofw.papers.JAGUAR(directions=3),
+        ):
             zofw.minimize(problem, zofw.L1Ball(), method=method, budget=50_000, rng=0)
 
 

@@ -13,7 +13,7 @@ from zofw.kernels import words
 from zofw.problems import LeastSquares, Logistic, evaluate
 
 pytest.importorskip("numba")
-LAWS = [zofw.Gaussian(), zofw.Rademacher(), zofw.Sphere()]
+LAWS = [zofw.directions.Gaussian(), zofw.directions.Rademacher(), zofw.directions.Sphere()]
 
 
 def both(monkeypatch, make):
@@ -63,7 +63,7 @@ def test_arrays_with_gaps_and_other_types(monkeypatch):
     point = rng.standard_normal(6)
 
     def answers():
-        U = zofw.Gaussian().draw(np.random.default_rng(0), 6, 5)
+        U = zofw.directions.Gaussian().draw(np.random.default_rng(0), 6, 5)
         batches = [
             Batch(30, np.arange(9, dtype=np.int32)),
             Batch(30, list(range(9))),

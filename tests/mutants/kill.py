@@ -47,7 +47,7 @@ LIBRARIES = ("numpy", "scipy.sparse.linalg", "scipy.optimize", "scipy.special", 
 def likely(file: str) -> list[str]:
     """Tests that are about the file."""
     room, _, rest = file.partition("/")
-    if room == "algorithms":
+    if room in ("algorithms", "papers"):
         folder = rest.partition("/")[0].removesuffix(".py")
         own = ROOT / "tests" / "algorithms" / f"test_{folder}.py"
         tests = [str(own.relative_to(ROOT))] if own.exists() else []

@@ -72,7 +72,7 @@ def test_slopes_are_those_of_the_components_at_the_stated_price(problem, batch, 
         np.testing.assert_allclose(own.mean(slopes), dense.mean(axis=0), atol=1e-9)
 
 
-METHODS = {"saga-fw": zofw.SAGAFW(batch_size=3, step_size=0.1), "ridge-newton": zofw.RidgeNewton()}
+METHODS = {"saga-fw": zofw.papers.SAGAFW(batch_size=3, step_size=0.1), "ridge-newton": zofw.RidgeNewton()}
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_desk_asks_for_own_coordinates_and_gives_the_bits_of_minimize(method, 
 
 
 def test_structure_can_be_switched_off_and_stays_off(tmp_path):
-    arguments = {"method": zofw.SAGAFW(batch_size=3, step_size=0.1), "rng": 0}
+    arguments = {"method": zofw.papers.SAGAFW(batch_size=3, step_size=0.1), "rng": 0}
     off = zofw.minimize(LOGISTIC, zofw.L1Ball(2.0), max_iter=6, structure=False, **arguments)
     assert off.nfev == N * (D + 1) + 5 * 6 * (D + 1)
     path = tmp_path / "run"

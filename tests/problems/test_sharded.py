@@ -46,17 +46,17 @@ def sharded(kind: str, **settings) -> Sharded:
 
 
 def queries(rng):
-    U = zofw.Rademacher().draw(rng, DIM, 5)
+    U = zofw.directions.Rademacher().draw(rng, DIM, 5)
     anchors = rng.standard_normal((2, DIM))
     batch = Batch(N, rng.integers(N, size=33))
     yield Query(anchors, batch)
     yield Query(anchors, Batch(N))
-    basis = zofw.Coordinate().draw(rng, DIM, DIM)
-    for stencil in (zofw.Stencil.CENTRAL, zofw.Stencil.FORWARD, zofw.Stencil.QUADRATIC):
+    basis = zofw.directions.Coordinate().draw(rng, DIM, DIM)
+    for stencil in (zofw.core.Stencil.CENTRAL, zofw.core.Stencil.FORWARD, zofw.core.Stencil.QUADRATIC):
         for variance in (False, True):
             yield Query(anchors, batch, U, 0.1, stencil, variance=variance)
             yield Query(anchors, Batch(N), basis, 0.1, stencil, variance=variance)
-        if stencil is not zofw.Stencil.QUADRATIC:
+        if stencil is not zofw.core.Stencil.QUADRATIC:
             paired = Batch(N, rng.integers(N, size=5))
             yield Query(anchors, paired, U, 0.1, stencil, paired=True)
 

@@ -52,9 +52,11 @@ def test_answers_that_overflow_are_refused_before_anything_is_counted(method):
         assert session.nfev == 0 and session.ask() is query, size
 
 
-@pytest.mark.parametrize("stencil", [zofw.Stencil.CENTRAL, zofw.Stencil.FORWARD, zofw.Stencil.QUADRATIC])
+@pytest.mark.parametrize(
+    "stencil", [zofw.core.Stencil.CENTRAL, zofw.core.Stencil.FORWARD, zofw.core.Stencil.QUADRATIC]
+)
 def test_slopes_that_overflow_are_refused_and_equal_values_are_not(stencil):
-    U = zofw.Rademacher().draw(np.random.default_rng(0), 6, 3)
+    U = zofw.directions.Rademacher().draw(np.random.default_rng(0), 6, 3)
     query = Query(np.zeros(6), Batch(7), U, 1e-200, stencil)
     check_answer(query, np.full(query.width, 5.0))
     told = np.arange(float(query.width))

@@ -43,7 +43,7 @@ def test_a_method_that_climbs_says_so_once():
 
 
 def test_a_function_flat_in_steps_is_named_once():
-    said, _ = warned(error_rate, zofw.ZOSFW(directions=6, radius=1e-3), GOOD)
+    said, _ = warned(error_rate, zofw.papers.ZOSFW(directions=6, radius=1e-3), GOOD)
     assert sum("f is flat in steps" in one for one in said) == 1 and "differences of zo-sfw" in said[0]
 
 

@@ -179,7 +179,7 @@ def test_what_the_checks_refuse_is_not_kept(tmp_path):
     def f(x, i):
         return next(signs) if huge[0] else component(x, i)
 
-    given = {"method": zofw.ZOFW(radius=1e-60), "checkpoint": path, "n": 1}
+    given = {"method": zofw.papers.ZOFW(radius=1e-60), "checkpoint": path, "n": 1}
     with pytest.raises((zofw.EvaluationError, ValueError)):
         solve(f, **given)
     huge[0] = False

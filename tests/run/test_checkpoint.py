@@ -38,7 +38,7 @@ def test_plain_values_round_trip():
     value = {
         "a": [1, 2.5, None, True, "x", float("inf")],
         "b": (np.arange(3), np.float32([[1.5]]), Stencil.FORWARD),
-        3: zofw.ZSFWDVR(batch_size=4, law=zofw.Rademacher()),
+        3: zofw.ZSFWDVR(batch_size=4, law=zofw.directions.Rademacher()),
     }
     arrays: dict = {}
     again = decode(json.loads(json.dumps(encode(value, arrays))), arrays)
@@ -164,7 +164,7 @@ def test_sets_and_methods_of_ones_own(tmp_path):
     with pytest.raises(ValueError, match="Give it as set="):
         zofw.Session.resume(tmp_path / "plain.npz")
     with pytest.raises(ValueError, match="was saved with the method"):
-        zofw.Session.resume(tmp_path / "own.npz", set=Corner(1.0), method=zofw.ZOFW(radius=0.5))
+        zofw.Session.resume(tmp_path / "own.npz", set=Corner(1.0), method=zofw.papers.ZOFW(radius=0.5))
 
 
 def test_documents_keep_their_kind(tmp_path):
@@ -276,7 +276,7 @@ def test_a_session_does_not_write_over_a_run_that_goes_on(tmp_path):
     path = tmp_path / "run.npz"
 
     def intrude(intermediate_result):
-        with pytest.raises(zofw.LockedError, match="in use by another run"):
+        with pytest.raises(zofw.run.LockedError, match="in use by another run"):
             session.checkpoint(path)
         raise StopIteration
 
@@ -291,9 +291,9 @@ def test_places_where_nothing_can_be_written_are_called_by_their_name(tmp_path):
         (tmp_path / "nowhere" / "run.npz", "does not exist. Make it first"),
         (tmp_path, "is a folder"),
     ):
-        with pytest.raises(zofw.StorageError, match=words):
+        with pytest.raises(zofw.run.StorageError, match=words):
             session.checkpoint(path)
-        with pytest.raises(zofw.StorageError, match=words):
+        with pytest.raises(zofw.run.StorageError, match=words):
             zofw.minimize(f, zofw.Simplex(), budget=300, checkpoint=path)
     assert list(tmp_path.iterdir()) == [] and list(tmp_path.parent.glob(f".{tmp_path.name}*")) == []
 

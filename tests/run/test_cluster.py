@@ -96,7 +96,7 @@ def test_tiles(kind, client):
     assert result.ledger == whole.ledger
 
 
-@pytest.mark.parametrize("method", [zofw.SAGAFW(batch_size=50), zofw.RidgeNewton()])
+@pytest.mark.parametrize("method", [zofw.papers.SAGAFW(batch_size=50), zofw.RidgeNewton()])
 @pytest.mark.parametrize("kind", ["text", "matrix", "cut"])
 def test_own_coordinates(kind, method, client, tmp_path):
     rng = np.random.default_rng(0)
@@ -257,7 +257,9 @@ def test_the_scheduler_is_lost_the_run_is_saved_and_goes_on(tmp_path):
     try:
         with distributed.Client(scheduler_file=str(ready), timeout=30) as client:
             client.wait_for_workers(1, timeout=60)
-            with pytest.raises(zofw.ExecutorError, match="scheduler of the dask cluster is gone") as error:
+            with pytest.raises(
+                zofw.run.ExecutorError, match="scheduler of the dask cluster is gone"
+            ) as error:
                 killable.run("zsfw-dvr", path, killable.problem(paid, 0.05), executor=client, callback=axe)
         assert "is saved in" in error.value.__notes__[0]
         worker.kill()
@@ -344,29 +346,29 @@ def test_what_is_lost_is_sent_again():
     killed = distributed.scheduler.KilledWorker("task", SimpleNamespace(address="tcp://1.2.3.4:5"), 3)
     client = FakeClient([killed, None, module.CancelledError()])
     assert answer(client) == 2 and client.scattered == 3
-    with pytest.raises(zofw.ExecutorError, match="10 workers were lost over one task"):
+    with pytest.raises(zofw.run.ExecutorError, match="10 workers were lost over one task"):
         answer(FakeClient([killed] * 100))
-    with pytest.raises(zofw.ExecutorError, match="could not do its task: ImportError"):
+    with pytest.raises(zofw.run.ExecutorError, match="could not do its task: ImportError"):
         answer(FakeClient([ImportError("no module")]))
-    with pytest.raises(zofw.ExecutorError, match="scheduler of the dask cluster is gone"):
+    with pytest.raises(zofw.run.ExecutorError, match="scheduler of the dask cluster is gone"):
         answer(FakeClient(["submit"]))
 
 
 def test_a_client_that_cannot_be_used(monkeypatch):
     client = FakeClient()
     client.asynchronous = True
-    with pytest.raises(zofw.ExecutorError, match="asynchronous"):
+    with pytest.raises(zofw.run.ExecutorError, match="asynchronous"):
         as_engine(client, killable.problem(), None)
     client.asynchronous = False
     client.scatter = lambda *_, **__: 1 / 0
     monkeypatch.setattr(module, "SENDING_SECONDS", 0.2)
-    with pytest.raises(zofw.ExecutorError, match="Is a worker connected"):
+    with pytest.raises(zofw.run.ExecutorError, match="Is a worker connected"):
         answer(client)
 
 
 def test_a_cluster_without_workers_is_an_error(monkeypatch, caplog):
     monkeypatch.setattr(module, "WORKERS_SECONDS", 0.2)
-    with pytest.raises(zofw.ExecutorError, match=r"has connected to the scheduler for 0\.2 seconds"):
+    with pytest.raises(zofw.run.ExecutorError, match=r"has connected to the scheduler for 0\.2 seconds"):
         answer(FakeClient(threads={}))
     client = FakeClient()
     pool = module.ClientPool(client, killable.problem(), "t")
@@ -377,7 +379,7 @@ def test_a_cluster_without_workers_is_an_error(monkeypatch, caplog):
     pool.check()
     assert "No dask worker is connected" in caplog.text
     time.sleep(0.3)
-    with pytest.raises(zofw.ExecutorError, match=r"has been connected for 0\.2 seconds"):
+    with pytest.raises(zofw.run.ExecutorError, match=r"has been connected for 0\.2 seconds"):
         pool.check()
 
 
@@ -391,14 +393,14 @@ def test_patience_with_the_scheduler(monkeypatch):
     now[0] = 3.0
     pool.check()
     now[0] = 9.0
-    with pytest.raises(zofw.ExecutorError, match="is gone"):
+    with pytest.raises(zofw.run.ExecutorError, match="is gone"):
         pool.check()
     client.status = "running"
     pool.check()
     client.status = "closed"
-    with pytest.raises(zofw.ExecutorError, match="is gone"):
+    with pytest.raises(zofw.run.ExecutorError, match="is gone"):
         pool.check()
-    with pytest.raises(zofw.ExecutorError, match="is gone"):
+    with pytest.raises(zofw.run.ExecutorError, match="is gone"):
         pool.revive()
 
     class Lost:
@@ -407,5 +409,5 @@ def test_patience_with_the_scheduler(monkeypatch):
 
     lost = Lost()
     pool._job[lost] = "job", pool._places.find(None)
-    with pytest.raises(zofw.ExecutorError, match="is gone"):
+    with pytest.raises(zofw.run.ExecutorError, match="is gone"):
         pool.result(lost)

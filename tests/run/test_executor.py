@@ -128,7 +128,7 @@ def queries(dim=5, n=40):
         if stencil is not Stencil.QUADRATIC:
             yield Query(x, Batch(n, some.indices[:4]), U, 0.1, stencil, paired=True)
     yield Query(x, some)
-    yield Query(x, Batch(n), zofw.Explicit(rng.standard_normal((dim, 3))), 0.1, Stencil.FORWARD)
+    yield Query(x, Batch(n), zofw.directions.Explicit(rng.standard_normal((dim, 3))), 0.1, Stencil.FORWARD)
 
 
 @pytest.mark.parametrize("kind", ["one by one", "vectorised", "cut", "linear"])
@@ -184,7 +184,13 @@ def test_neither_the_workers_nor_the_order_matter(workers, seed, monkeypatch):
 
 def test_bytes_of_a_task_are_those_of_the_anchors_and_a_few_hundred(monkeypatch):
     rng = np.random.default_rng(0)
-    for law in (zofw.Gaussian(), zofw.Rademacher(), zofw.Sphere(), zofw.Coordinate(), zofw.Orthogonal()):
+    for law in (
+        zofw.directions.Gaussian(),
+        zofw.directions.Rademacher(),
+        zofw.directions.Sphere(),
+        zofw.directions.Coordinate(),
+        zofw.directions.Orthogonal(),
+    ):
         for dim, b in ((1000, 4), (1000, 900), (50_000, 200)):
             U = law.draw(rng, dim, b)
             U.project(np.ones(dim))  # fills what directions remember
@@ -215,12 +221,12 @@ def test_an_interrupt_between_two_evaluations_of_a_worker_keeps_those_it_has(don
 
 
 def test_directions_travel_bare_through_wrappers():
-    U = zofw.Orthogonal().draw(np.random.default_rng(0), 200, 5)
+    U = zofw.directions.Orthogonal().draw(np.random.default_rng(0), 200, 5)
     wrapped = Tangent(U, zofw.Simplex())
     wrapped.columns(0, 5)
     assert "table" in vars(U) and "table" not in vars(fresh(wrapped).base)
     np.testing.assert_array_equal(fresh(wrapped).columns(0, 5), wrapped.columns(0, 5))
-    explicit = zofw.Explicit(np.eye(3))
+    explicit = zofw.directions.Explicit(np.eye(3))
     np.testing.assert_array_equal(fresh(explicit).matrix, explicit.matrix)
     assert fresh(None) is None
 
@@ -265,7 +271,7 @@ def test_a_worker_that_dies_breaks_the_pool_and_nothing_else(tmp_path):
     path = tmp_path / "run.npz"
     with (
         ProcessPoolExecutor(2) as pool,
-        pytest.raises(zofw.ExecutorError, match="took the pool with it") as error,
+        pytest.raises(zofw.run.ExecutorError, match="took the pool with it") as error,
     ):
         killable.run("zsfw-dvr", path, f, executor=pool)
     assert "is saved in" in error.value.__notes__[0]
@@ -276,7 +282,7 @@ def test_a_worker_that_dies_breaks_the_pool_and_nothing_else(tmp_path):
     result = killable.run("zsfw-dvr", None, f, executor=lambda: ProcessPoolExecutor(2))
     np.testing.assert_array_equal(result.x, whole.x)
     assert result.ledger == whole.ledger and result.nrecomputed >= 1
-    with pytest.raises(zofw.ExecutorError, match="20 have, without an answer"):
+    with pytest.raises(zofw.run.ExecutorError, match="20 have, without an answer"):
         killable.run("zsfw-dvr", None, BlackBox(Suicidal(), dim=3), executor=lambda: Broken())
 
 
@@ -329,7 +335,7 @@ def test_errors_on_workers_are_met_as_at_home(threads, processes, tmp_path):
         zofw.minimize(
             slow, zofw.Simplex(), budget=100, method="zo-fw", executor=processes, timeout=0.05, diagnose=0
         )
-    with pytest.raises(zofw.ExecutorError, match="could not do its task"):
+    with pytest.raises(zofw.run.ExecutorError, match="could not do its task"):
         zofw.minimize(Odd(), zofw.Simplex(), budget=100, method="zo-fw", executor=processes, diagnose=0)
 
 

@@ -164,8 +164,8 @@ def test_whatever_is_told_is_an_answer_or_refused_and_then_nothing_is_counted(to
 @given(told=odd, variance=odd)
 @quick
 def test_variances_too(told, variance):
-    U = zofw.Rademacher().draw(np.random.default_rng(0), 6, 3)
-    query = Query(np.zeros(6), Batch(7), U, 0.1, zofw.Stencil.CENTRAL, variance=True)
+    U = zofw.directions.Rademacher().draw(np.random.default_rng(0), 6, 3)
+    query = Query(np.zeros(6), Batch(7), U, 0.1, zofw.core.Stencil.CENTRAL, variance=True)
     try:
         answer = check_answer(query, Answer(told, variance))
     except ValueError as error:

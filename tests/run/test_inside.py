@@ -50,7 +50,7 @@ def test_without_it_points_leave():
 def test_a_radius_too_large_and_a_set_without_a_ball_are_refused():
     f = BlackBox(lambda x: float(x @ x), dim=DIM)
     with pytest.raises(ValueError, match="Choose a radius of at most"):
-        zofw.minimize(f, zofw.L2Ball(1.0), method=zofw.ZOFW(radius=2.0), budget=100, inside=True)
+        zofw.minimize(f, zofw.L2Ball(1.0), method=zofw.papers.ZOFW(radius=2.0), budget=100, inside=True)
     with pytest.raises(ValueError, match="does not know one"):
         zofw.minimize(f, small_set("convex-hull", DIM), method="zo-fw", budget=100, inside=True)
 

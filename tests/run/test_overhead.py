@@ -49,7 +49,7 @@ MILLION = """
 import resource, numpy as np, zofw
 f = zofw.problems.BlackBox(lambda X, S: np.repeat((X[:, :1000] ** 2).sum(1)[:, None], len(S), 1), dim=10**6, n=4, vectorized=True)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-method = zofw.ZSFWDVR(batch_size=2, directions=100, law=zofw.Rademacher())
+method = zofw.ZSFWDVR(batch_size=2, directions=100, law=zofw.directions.Rademacher())
 zofw.minimize(f, zofw.L1Ball(1.0), method=method, max_iter=2, budget=10**6, rng=0)
 import sys; sys.stdout.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
 """

@@ -149,7 +149,7 @@ def test_errors_on_a_worker(client):
     with pytest.raises(zofw.EvaluationError, match="In part 1, which has components 4 to 8") as error:
         run(f, executor=client, diagnose=0, method="fzfw", budget=300)
     assert error.value.component == 6
-    with pytest.raises(zofw.ExecutorError, match="FileNotFoundError: rows-3"):
+    with pytest.raises(zofw.run.ExecutorError, match="FileNotFoundError: rows-3"):
         run(Sharded([missing], sizes=[3], dim=3), executor=client, diagnose=0, budget=300)
 
 

@@ -262,19 +262,21 @@ def test_told_twice_and_out_of_order():
 
 
 def test_answers_with_variances():
-    U = zofw.Rademacher().draw(np.random.default_rng(0), 6, 3)
-    query = zofw.Query(np.zeros((2, 6)), zofw.Batch(7), U, 0.1, zofw.Stencil.CENTRAL, variance=True)
+    U = zofw.directions.Rademacher().draw(np.random.default_rng(0), 6, 3)
+    query = zofw.core.Query(
+        np.zeros((2, 6)), zofw.core.Batch(7), U, 0.1, zofw.core.Stencil.CENTRAL, variance=True
+    )
     good, spread = np.ones((2, 6)), np.ones((2, 3))
     for values in (good, good.tolist(), good.ravel(), good.astype(int)):
-        answer = check_answer(query, zofw.Answer(values, spread))
+        answer = check_answer(query, zofw.core.Answer(values, spread))
         assert answer.values.shape == (2, 6) and answer.values.dtype == float
         np.testing.assert_array_equal(answer.variance, spread)
     for told, sentence in [
         (good, "variances of shape"),
-        (zofw.Answer(good, -spread), "negative variances"),
-        (zofw.Answer(good, spread * np.inf), "variances that are not finite"),
-        (zofw.Answer(good, spread[:1]), "the answer has"),
-        (zofw.Answer(good.astype(complex), spread), "array of real numbers"),
+        (zofw.core.Answer(good, -spread), "negative variances"),
+        (zofw.core.Answer(good, spread * np.inf), "variances that are not finite"),
+        (zofw.core.Answer(good, spread[:1]), "the answer has"),
+        (zofw.core.Answer(good.astype(complex), spread), "array of real numbers"),
         ([[1.0], [2.0, 3.0]], "array of real numbers; got list"),
     ]:
         with pytest.raises(ValueError, match=sentence):

@@ -129,7 +129,9 @@ def test_what_remains_is_kept_by_the_session_whatever_fails():
 @pytest.mark.parametrize(("n", "budget"), [(1, 500), (1000, 2000), (7, 3000)])
 def test_every_call_is_counted_and_within_the_budget(method, n, budget):
     f = Calls()
-    method = zofw.ZOFW() if method == "zo-fw" and n < 1000 else "zo-sfw" if method == "zo-fw" else method
+    method = (
+        zofw.papers.ZOFW() if method == "zo-fw" and n < 1000 else "zo-sfw" if method == "zo-fw" else method
+    )
     try:
         result = zofw.minimize(BlackBox(f, dim=4, n=n), SIMPLEX, method=method, budget=budget, rng=0)
     except zofw.BudgetError:
@@ -150,7 +152,7 @@ def test_an_anchor_counts_where_every_point_around_it_is_outside():
     members = [x for x in f.points if SIMPLEX.contains(x)]
     assert len(members) < len(f.points) and result.fun == min(float((x**2).sum()) for x in members)
     falling = BlackBox(lambda x, i: float(((x - 0.1 * i) ** 2).sum() - 3 * x.sum()), dim=12, n=3)
-    session = zofw.Session(SIMPLEX, dim=12, n=3, method=zofw.ZOFW(), budget=300, rng=0)
+    session = zofw.Session(SIMPLEX, dim=12, n=3, method=zofw.papers.ZOFW(), budget=300, rng=0)
     query = session.ask()
     session.tell(query, zofw.problems.evaluate(falling, query))
     assert np.array_equal(session.run.best.x, np.full(12, 1 / 12))

@@ -15,7 +15,7 @@ from zofw.run.session.told import RadiusWatch
 
 
 def ask(watch, problem, mu, stencil=Stencil.CENTRAL):
-    U = zofw.Rademacher().draw(np.random.default_rng(0), problem.dim, 30)
+    U = zofw.directions.Rademacher().draw(np.random.default_rng(0), problem.dim, 30)
     query = Query(np.full(problem.dim, 0.3), Batch(problem.n), U, mu, stencil)
     watch(query, evaluate(problem, query))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import zofw
-from zofw.algorithms import FrankWolfe
+from zofw.papers import FrankWolfe
 from zofw.problems import BlackBox, Correntropy, Logistic
 from zofw.references import reference
 from zofw_paper.data import load

@@ -85,7 +85,7 @@ class Boaster:
     bound: float | None
     converged: bool = True
     name: ClassVar[str] = "boaster"
-    State: ClassVar = zofw.ZOFW.State
+    State: ClassVar = zofw.papers.ZOFW.State
 
     def init(self, task, x0):
         return self.State(0, x0)
@@ -302,7 +302,7 @@ def test_results_plot_and_survive_a_file(tmp_path):
 def test_stencils_answer_what_they_say():
     f = quadratic_sum()
     x = np.full(f.dim, 0.1)
-    U = zofw.Rademacher().draw(np.random.default_rng(0), f.dim, 4)
+    U = zofw.directions.Rademacher().draw(np.random.default_rng(0), f.dim, 4)
     from zofw.core import Batch
     from zofw.differences import base_values, curvatures, slopes
 
@@ -363,7 +363,9 @@ def test_a_step_beyond_the_set_is_refused_whenever_it_comes():
     f = quadratic_sum()
     for schedule in (lambda t: 2.0 if t == 7 else 0.5, lambda t: 2.0 if t == 123 else 0.5, lambda t: -1.0):
         with pytest.raises(ValueError, match=r"\(0, 1\]"):
-            zofw.minimize(f, zofw.L1Ball(1.0), method=zofw.ZOSFW(step_size=schedule), max_iter=200, rng=0)
+            zofw.minimize(
+                f, zofw.L1Ball(1.0), method=zofw.papers.ZOSFW(step_size=schedule), max_iter=200, rng=0
+            )
 
 
 @pytest.mark.parametrize(

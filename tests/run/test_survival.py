@@ -141,8 +141,8 @@ def test_a_run_is_never_overwritten(tmp_path):
     for wrong, sentence in [
         ({"rng": 1}, "with the seed"),
         ({"method": "zo-sfw"}, "was saved with the method"),
-        ({"method": zofw.ZOFW(radius=0.3)}, "was saved with the method"),
-        ({"method": zofw.ZOSFW()}, "was saved with the method"),
+        ({"method": zofw.papers.ZOFW(radius=0.3)}, "was saved with the method"),
+        ({"method": zofw.papers.ZOSFW()}, "was saved with the method"),
     ]:
         with pytest.raises(ValueError, match=sentence):
             zofw.minimize(f, ball, resume=True, **settings | wrong)
@@ -153,7 +153,7 @@ def test_a_run_is_never_overwritten(tmp_path):
     with pytest.raises(ValueError, match="needs the path of a checkpoint"):
         zofw.minimize(f, ball, budget=100, resume=True)
     longer = zofw.minimize(
-        f, ball, resume=True, **settings | {"budget": 500, "method": zofw.ZOFW(), "rng": None}
+        f, ball, resume=True, **settings | {"budget": 500, "method": zofw.papers.ZOFW(), "rng": None}
     )
     whole = zofw.minimize(
         f, ball, **settings | {"budget": 500, "checkpoint": None, "method": _resolved(f, ball)}
@@ -267,7 +267,7 @@ def test_two_processes_on_one_checkpoint(tmp_path):
     try:
         wait_for(paid, process)
         before = path.read_bytes()
-        with pytest.raises(zofw.LockedError, match=rf"run\.npz is in use by process {process.pid} on"):
+        with pytest.raises(zofw.run.LockedError, match=rf"run\.npz is in use by process {process.pid} on"):
             zofw.resume(path, killable.problem())
         assert path.read_bytes() == before and process.poll() is None
     finally:
@@ -280,14 +280,14 @@ def test_two_processes_on_one_checkpoint(tmp_path):
 
 def test_two_runs_of_one_process_and_a_system_without_posix_locks(tmp_path, monkeypatch):
     book = RunFiles(tmp_path / "run.npz")
-    with pytest.raises(zofw.LockedError, match="another run of this very process"):
+    with pytest.raises(zofw.run.LockedError, match="another run of this very process"):
         RunFiles(tmp_path / "run.npz")
     book.close()
     monkeypatch.setattr(lock, "fcntl", None)
     held = lock.Lock(tmp_path / "a.lock")
     kept = dict(lock._held)
     lock._held.clear()
-    with pytest.raises(zofw.LockedError, match=r"If that process is gone, remove .*a\.lock"):
+    with pytest.raises(zofw.run.LockedError, match=r"If that process is gone, remove .*a\.lock"):
         lock.Lock(tmp_path / "a.lock")
     lock._held.update(kept)
     held.release()
@@ -321,7 +321,7 @@ def test_disk_full(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, limit[1]))
         try:
             with pytest.raises(
-                zofw.StorageError, match=r"run\.npz: the run could not be saved \(File too large\)"
+                zofw.run.StorageError, match=r"run\.npz: the run could not be saved \(File too large\)"
             ):
                 zofw.resume(path, f)
         finally:
@@ -341,14 +341,14 @@ def test_disk_full_at_a_checkpoint(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("numpy.savez", full)
-        with pytest.raises(zofw.StorageError, match="No space left on device"):
+        with pytest.raises(zofw.run.StorageError, match="No space left on device"):
             zofw.resume(path, f)
     assert path.read_bytes() == before
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full)
-        with pytest.raises(zofw.StorageError, match="No space left on device"):
+        with pytest.raises(zofw.run.StorageError, match="No space left on device"):
             zofw.minimize(f, zofw.L2Ball(1.0), budget=100, checkpoint=tmp_path / "other.npz")
-        with pytest.raises(zofw.StorageError, match="No space left on device"):
+        with pytest.raises(zofw.run.StorageError, match="No space left on device"):
             zofw.resume(path, f)
     np.testing.assert_array_equal(zofw.resume(path, f).x, killable.run("zsfw-dvr", None, f).x)
 
@@ -361,7 +361,7 @@ def test_read_only_folder():
         os.chmod(folder, 0o555)
         os.seteuid(65534)
         try:
-            with pytest.raises(zofw.StorageError, match=r"could not be saved \(Permission denied"):
+            with pytest.raises(zofw.run.StorageError, match=r"could not be saved \(Permission denied"):
                 zofw.minimize(f, zofw.Simplex(), budget=100, checkpoint=Path(folder) / "run.npz")
         finally:
             os.seteuid(0)
@@ -369,7 +369,7 @@ def test_read_only_folder():
 
 
 def test_a_missing_folder_is_said_before_anything_is_paid(tmp_path):
-    with pytest.raises(zofw.StorageError, match=r"does not exist\. Make it first"):
+    with pytest.raises(zofw.run.StorageError, match=r"does not exist\. Make it first"):
         zofw.minimize(
             killable.problem(), zofw.L2Ball(1.0), budget=100, checkpoint=tmp_path / "no" / "run.npz"
         )

@@ -7,10 +7,10 @@ import pytest
 from sums import Known, example, one_step, robust
 
 import zofw
-from zofw.algorithms import ZSFWDVR
 from zofw.core import Query, Stencil, Task
 from zofw.differences import slopes
 from zofw.directions import Gaussian
+from zofw.papers import ZSFWDVR
 from zofw.problems import evaluate
 
 DRAWS = 800
@@ -21,7 +21,7 @@ def taus(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Δ − ⟨∇f, u⟩ along Gaussian directions, and the directions."""
     U = Gaussian().draw(np.random.default_rng(2), known.problem.dim, count)
-    query = Query(x, zofw.Batch(known.problem.n), U, mu, stencil)
+    query = Query(x, zofw.core.Batch(known.problem.n), U, mu, stencil)
     c = slopes(query, evaluate(known.problem, query))[0]
     return c - U.T @ known.gradient(x), U.columns(0, count)
 

@@ -10,7 +10,7 @@ import pytest
 from sums import Known, example, robust, run
 
 import zofw
-from zofw.algorithms import ZSFWDVR
+from zofw.papers import ZSFWDVR
 from zofw.schedules import Constant, Stich
 
 REGION, R = zofw.L2Ball(1.0), 2.0

@@ -9,7 +9,7 @@ import pytest
 from sums import example, run
 
 import zofw
-from zofw.algorithms import ZSFWDVR
+from zofw.papers import ZSFWDVR
 
 # d = 10, R = 2, |S| = 4: (d + 6)³ = 4096 and (d + 6)^(3/2) = 64
 SIZES = {"batch_size": 4, "directions": 5}
@@ -49,7 +49,7 @@ def test_experiments() -> None:
     method = ZSFWDVR.paper(200, 20, 1 / 180, 2.0)
     assert [method.step_size(t) for t in (0, 1, 3, 9, 99)] == [1.0, 1.0, 0.5, 0.2, 0.02]
     assert (method.batch_size, method.directions, method.refresh_probability) == (200, 20, 1 / 180)
-    assert method.initial == "paper" and method.law == zofw.Gaussian()
+    assert method.initial == "paper" and method.law == zofw.directions.Gaussian()
     attack = ZSFWDVR.paper(33, 28, 1 / 33, 0.05, constant=True)
     assert [attack.step_size(t) for t in (0, 1000)] == [0.05, 0.05]
 

@@ -10,7 +10,7 @@ import pytest
 from sums import Known, example, robust, run, slope
 
 import zofw
-from zofw.algorithms import ZOFW, ZSFWDVR, AcceleratedZSCG
+from zofw.papers import ZOFW, ZSFWDVR, AcceleratedZSCG
 
 SEEDS = range(3)
 SETS = {

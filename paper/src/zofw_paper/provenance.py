@@ -28,8 +28,8 @@ from zofw.kernels import threads
 __all__ = ["Environment", "code_of", "environment"]
 
 PACKAGES = ("zofw", "numpy", "scipy", "numba", "torch", "scikit-learn", "matplotlib", "plotly")
-ROOMS = ("algorithms", "differences", "schedules", "directions")
-INDEXES = ("zofw.algorithms", "zofw.directions")  # packages whose __init__ lists everything
+ROOMS = ("algorithms", "papers", "differences", "schedules", "directions")
+INDEXES = ("zofw.algorithms", "zofw.papers", "zofw.directions")  # packages whose __init__ lists everything
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,13 @@
-"""Methods: one paper, one file, one line of the registry."""
+"""Methods: the three defaults, and what every method has in common. Methods of papers are in :mod:`zofw.papers`."""
 
 from __future__ import annotations
 
 from zofw.algorithms import settings
 from zofw.algorithms.auto import choose
-from zofw.algorithms.catalogue import *
-from zofw.algorithms.frank_wolfe import LineSearch as LineSearch
-from zofw.algorithms.frank_wolfe import OpenLoop as OpenLoop
-from zofw.algorithms.frank_wolfe import ShortStep as ShortStep
+from zofw.algorithms.explore_correct import ExploreCorrect as ExploreCorrect
+from zofw.algorithms.interpolation import Interpolation as Interpolation
 from zofw.algorithms.registry import methods as methods
+from zofw.algorithms.ridge_newton import RidgeNewton as RidgeNewton
 from zofw.core import Algorithm, Checking, FirstOrder, MethodLike, Resolving, Task
 
 

@@ -74,7 +74,7 @@ LAWS = (matrix_has_many_views, key_decides, constants_are_as_stated, refuses_no_
 def check_law(law: Law) -> Report:
     """Run the laws of a law of directions on any of them, and explain each that is broken.
 
-    >>> from zofw import Rademacher
+    >>> from zofw.directions import Rademacher
     >>> check_law(Rademacher()).ok
     True
     """

@@ -13,7 +13,6 @@ import numpy as np
 
 from zofw.algorithms import as_algorithm, is_first_order, methods
 from zofw.algorithms.facts import Facts, evaluate
-from zofw.algorithms.horizon import Scaled
 from zofw.algorithms.registry import Described
 from zofw.core import Array, Indices, MethodLike, Task
 from zofw.extend.play import (
@@ -28,6 +27,7 @@ from zofw.extend.play import (
     quadratics,
     uneven,
 )
+from zofw.papers.horizon import Scaled
 from zofw.schedules import as_schedule
 from zofw.sets import Box, L2Ball, as_set
 from zofw.sets.check import Skipped

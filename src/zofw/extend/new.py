@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KINDS = {"method": "Forgetful", "set": "Corner", "law": "HalfSigns", "problem": "Distances"}
-ROOMS = {"method": "algorithms", "set": "sets", "law": "directions", "problem": "problems"}
+ROOMS = {"method": "papers", "set": "sets", "law": "directions", "problem": "problems"}
 SKELETONS = Path(__file__).parent / "skeletons"
 GROUP = '[project.entry-points."zofw.{kind}s"]\n{name} = "{module}:{cls}"'
 
@@ -68,7 +68,10 @@ def _texts(kind: str, name: str, module: str, cls: str, ours: bool) -> list[tupl
         code = code.replace(after, after + "from zofw.algorithms.registry import methods\n")
     texts = [
         (f"src/zofw/{room}/{module}.py", code),
-        (f"tests/{room}/test_{module}.py", _test(kind, f"zofw.{room}.{module}", cls)),
+        (
+            f"tests/{'algorithms' if kind == 'method' else room}/test_{module}.py",
+            _test(kind, f"zofw.{room}.{module}", cls),
+        ),
     ]
     if kind == "method":
         page = _renamed((SKELETONS / "my_method.md").read_text(encoding="utf-8"), old, cls, name)
@@ -101,7 +104,7 @@ def _next(kind: str, name: str, module: str, cls: str, ours: bool, folder: Path)
             f"To be found by its name wherever your package is installed, add to pyproject.toml:\n{entry}",
         ]
     if kind == "method":
-        _enter(folder / "src" / "zofw" / "algorithms" / "catalogue.py", module, cls)
+        _enter(folder / "src" / "zofw" / "papers" / "__init__.py", module, cls)
         return [f"Try it: zofw check method {name}", f"Record its golden run: make golden NAME={name}"]
     return [
         f"Enter it: decorate {cls} as its neighbours in src/zofw/{ROOMS[kind]} are, and import it in its __init__.py and in "
@@ -112,7 +115,7 @@ def _next(kind: str, name: str, module: str, cls: str, ours: bool, folder: Path)
 
 def _enter(catalogue: Path, module: str, cls: str) -> None:
     """One line of the catalogue, in its place."""
-    line = f"from zofw.algorithms.{module} import {cls} as {cls}"
+    line = f"from zofw.papers.{module} import {cls} as {cls}"
     head, _, lines = catalogue.read_text(encoding="utf-8").partition("\n\n")
     ordered = sorted([*lines.splitlines(), line], key=lambda text: (text.split()[1], text))
     catalogue.write_text("\n".join([head, "", *ordered, ""]), encoding="utf-8")

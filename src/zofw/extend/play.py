@@ -13,9 +13,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from zofw.algorithms import FrankWolfe, as_algorithm
+from zofw.algorithms import as_algorithm
 from zofw.atoms import Atom
 from zofw.core import Array, FirstOrderTask, Indices, MethodLike, OutOfBudget, Problem, State
+from zofw.papers import FrankWolfe
 from zofw.problems import BlackBox, evaluate, mean_value
 from zofw.problems.abilities import Differentiable, abilities
 from zofw.sets import Box, L1Ball, L2Ball, as_set

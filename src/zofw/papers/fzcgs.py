@@ -23,12 +23,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.condg import condg
 from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.fzfw import FZFW, coordinate_spider, root_batches
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Info, Step, Task
+from zofw.papers.condg import condg
+from zofw.papers.fzfw import FZFW, coordinate_spider, root_batches
 from zofw.schedules import Power, Schedule, as_schedule
 
 

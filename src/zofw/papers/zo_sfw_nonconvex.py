@@ -23,12 +23,12 @@ import numpy as np
 
 from zofw.algorithms import settings
 from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.horizon import constant_step, horizon
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
-from zofw.algorithms.zo_sfw import ZOSFW
 from zofw.core import Array, Law, Stencil, Step, Task
 from zofw.directions import Gaussian
+from zofw.papers.horizon import constant_step, horizon
+from zofw.papers.zo_sfw import ZOSFW
 from zofw.schedules import Constant, Schedule
 
 
@@ -44,7 +44,7 @@ class ZOSFWNonconvex:
     step_size
         γ; by default T^{−3/4} for the T iterations that the limits pay, or (t + 1)^{−3/4} where there is no limit.
     averaging, radius, law, stencil
-        As in Algorithm 2; see :class:`~zofw.algorithms.zo_sfw.ZOSFW`.
+        As in Algorithm 2; see :class:`~zofw.papers.zo_sfw.ZOSFW`.
     """
 
     batch_size: int = 1

@@ -32,12 +32,12 @@ import numpy as np
 
 from zofw.algorithms import settings
 from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.horizon import Scaled
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Answer, Array, Directions, Law, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import fresh, refine, refine_step, slopes, spider
 from zofw.directions import Gaussian, basis
+from zofw.papers.horizon import Scaled
 from zofw.schedules import Constant, Power, Schedule, Stich, as_schedule, open_loop
 
 

@@ -27,13 +27,13 @@ import numpy as np
 
 from zofw.algorithms import settings
 from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.horizon import horizon
-from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Law, Query, Stencil, Step, Task
 from zofw.differences import fresh, slopes
 from zofw.directions import Rademacher
+from zofw.papers.horizon import horizon
+from zofw.papers.projection import check_projected, descent, projected_step
 from zofw.schedules import Power, Schedule, as_schedule
 
 

@@ -27,12 +27,12 @@ import numpy as np
 
 from zofw.algorithms import settings
 from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.fzfw import FZFW
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Law, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes, spider
 from zofw.directions import Gaussian, basis
+from zofw.papers.fzfw import FZFW
 from zofw.schedules import Schedule, as_schedule, open_loop
 
 

@@ -28,12 +28,12 @@ import numpy as np
 
 from zofw.algorithms import settings
 from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.projection import check_projected, descent, projected_step
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Info, Law, Purpose, Query, Stencil, Step, Task
 from zofw.differences import refine, refine_step, slopes, spider
 from zofw.directions import Gaussian
+from zofw.papers.projection import check_projected, descent, projected_step
 from zofw.schedules import Schedule, as_schedule
 
 

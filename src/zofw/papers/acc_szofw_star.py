@@ -24,7 +24,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.acc_szofw import (
+from zofw.algorithms.facts import Estimate, Facts
+from zofw.algorithms.registry import methods
+from zofw.algorithms.settings import AUTO
+from zofw.core import Array, Purpose, Step, Task, frank_wolfe_info
+from zofw.differences import fresh, slopes, storm
+from zofw.papers.acc_szofw import (
     ESTIMATORS,
     AccSZOFW,
     Estimator,
@@ -34,12 +39,7 @@ from zofw.algorithms.acc_szofw import (
     radius_from_step,
     radius_over_step,
 )
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.horizon import constant_step, horizon
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
-from zofw.core import Array, Purpose, Step, Task, frank_wolfe_info
-from zofw.differences import fresh, slopes, storm
+from zofw.papers.horizon import constant_step, horizon
 from zofw.schedules import Constant, Power, Schedule, as_schedule
 
 

@@ -37,10 +37,10 @@ from zofw.algorithms import settings
 from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
-from zofw.algorithms.zo_sfw import ZOSFW
 from zofw.core import Array, Info, Law, Query, Stencil, Step, Task
 from zofw.differences import average, fresh, slopes
 from zofw.directions import Gaussian
+from zofw.papers.zo_sfw import ZOSFW
 from zofw.schedules import Schedule, as_schedule, open_loop
 
 
@@ -52,7 +52,7 @@ class BoostedZOSFW:
     Parameters
     ----------
     batch_size, directions, step_size, averaging, radius, law, stencil
-        As in :class:`~zofw.algorithms.zo_sfw.ZOSFW`.
+        As in :class:`~zofw.papers.zo_sfw.ZOSFW`.
     rounds, improvement
         K, the most LMO calls of an iteration, and δ, the least gain in alignment that is worth another one.
     """

@@ -35,9 +35,9 @@ from zofw.algorithms import settings
 from zofw.algorithms.facts import Estimate, Facts
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
-from zofw.algorithms.zscg import check_pairs, mean_of_pairs, pairs_at
 from zofw.core import Array, Info, Law, Step, Task
 from zofw.directions import Gaussian
+from zofw.papers.zscg import check_pairs, mean_of_pairs, pairs_at
 from zofw.schedules import Power, Schedule, as_schedule
 
 

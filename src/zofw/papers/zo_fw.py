@@ -23,11 +23,11 @@ import numpy as np
 
 from zofw.algorithms import settings
 from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.horizon import Scaled
 from zofw.algorithms.registry import methods
 from zofw.core import Array, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
 from zofw.directions import basis
+from zofw.papers.horizon import Scaled
 from zofw.schedules import Schedule, as_schedule, open_loop
 
 

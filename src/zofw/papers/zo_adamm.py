@@ -30,12 +30,12 @@ import numpy as np
 
 from zofw.algorithms import settings
 from zofw.algorithms.facts import Facts
-from zofw.algorithms.projection import check_projected
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Array, Info, Law, Query, Stencil, Step, Task
 from zofw.differences import average, fresh, slopes
 from zofw.directions import Sphere
+from zofw.papers.projection import check_projected
 from zofw.schedules import Constant, Power, Schedule, as_schedule
 
 MOST_PROJECTIONS = 1000  # Euclidean ones in one H-projection

@@ -32,13 +32,13 @@ import numpy as np
 
 from zofw.algorithms import settings
 from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.horizon import Scaled, constant_step, horizon
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.atoms import Atom
 from zofw.core import Array, Batch, Directions, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import fresh, slopes, spider
 from zofw.directions import Sphere, basis
+from zofw.papers.horizon import Scaled, constant_step, horizon
 from zofw.schedules import Constant, Schedule, as_schedule
 
 Estimator = Literal["cooge", "unige"]
