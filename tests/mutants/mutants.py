@@ -157,7 +157,7 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     ("core/task.py", "self.lmos += 1", "self.lmos += 2"),
     ("core/task.py", "self.budget - self.paid", "self.budget"),
     ("run/session/loop.py", "run.ledger[query.purpose.line] += cost", "run.ledger[query.purpose.line] += 1"),
-    ("run/session/loop.py", "query.cost <= self.remaining:", "query.cost < self.remaining:"),
+    ("run/session/loop.py", "query.cost <= self.remaining)", "query.cost < self.remaining)"),
     ("atoms.py", "np.multiply(x, 1.0 - gamma, dtype=np.float64)", "np.multiply(x, 1.0, dtype=np.float64)"),
     (P + "frank_wolfe.py", "float(w[i] / (1.0 - w[i]))", "float(w[i])"),
     # Ridge-Newton: differences along rays, the model, the step that values approve
