@@ -21,21 +21,25 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import lsq_linear
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_linnerud, load_wine
 
 import zofw
 from zofw.problems import BlackBox, LeastSquares, Logistic
 
 ITSELF = "explore-correct"
 ALLOWED = 1e-6  # of the gap at the start, where a run states no bound
+LEFT = 1e-3  # of f(x0) − f*: a run that leaves more has not converged, whatever it states
 TOLERANCES = (None, 1e-2, 1e-4, None)  # gap_tol, relative to the gap at the start
 COUNTS = {
     "smooth": 260, "smooth, box": 60, "smooth, n = 40": 160, "smooth, n = 10,000": 24, "inside": 80, "matrix sets": 40,
     "kinks": 100, "rounded": 120, "rare components": 60, "flat starts": 80, "indefinite": 120, "noisy": 60,
-    "correntropy": 40,
+    "correntropy": 40, "raw data": 48, "scores in steps": 40,
 }  # fmt: skip
 SMOOTH = ("smooth", "smooth, box", "smooth, n = 40", "smooth, n = 10,000", "inside", "matrix sets")
 
@@ -50,6 +54,9 @@ class Case:
     budget: int
     options: dict[str, Any] = field(default_factory=dict)
     convex: bool = True
+    optimum: float | None = (
+        None  # of f, where a bound may hold and yet be as large as all that could be gained
+    )
 
 
 def frank_wolfe_gap(
@@ -253,6 +260,47 @@ def flat(rng):
     return single(rng, f, g, d, region, convex=False)
 
 
+def raw_data(rng):
+    """Least squares on some columns of a data set as they were measured, without any scaling."""
+    loads = (partial(load_diabetes, scaled=False), load_wine, load_breast_cancer, load_linnerud, load_iris)
+    Z, y = loads[rng.integers(len(loads))](return_X_y=True)
+    y = y if y.ndim == 1 else y[:, 0]
+    columns = rng.permutation(Z.shape[1])[: rng.integers(min(4, Z.shape[1]), Z.shape[1] + 1)]
+    Z, r = Z[:, columns].astype(float), float(10 ** rng.uniform(-1, 1))
+    n, d = Z.shape
+    problem, least = LeastSquares(Z, y.astype(float)), lsq_linear(Z, y, (-r, r), tol=1e-14, max_iter=2000)
+    region, passes = zofw.Box(np.full(d, -r), np.full(d, r)), int(rng.choice([300, 1000]))
+    gap = frank_wolfe_gap(problem.gradient, region)
+    return Case(problem, region, gap, passes * n, optimum=mean_value(problem, least.x))
+
+
+def scores(rng):
+    """The error of a mixture of classifiers, or its accuracy's negative, on few samples; true is what random mixtures find."""
+    n, k, classes = int(rng.integers(20, 101)), int(rng.integers(2, 7)), int(rng.integers(2, 5))
+    y = rng.integers(classes, size=n)
+    P = rng.dirichlet(np.ones(classes), size=(n, k))
+    P += 0.6 * np.eye(classes)[y][:, None] * rng.random((1, k, 1))
+
+    def wrong(X, batch):
+        return (np.einsum("pk,ikc->pic", X, P[batch]).argmax(2) != y[batch]).astype(float)
+
+    whole = rng.random() < 0.5
+    f = (lambda X, i: np.repeat(wrong(X, np.arange(n)).mean(1)[:, None], len(i), 1)) if whole else wrong
+    problem = BlackBox(f, dim=k, n=1 if whole else n, vectorized=True)
+    best = min(mean_value(problem, w) for w in rng.dirichlet(np.ones(k), 400))
+    return Case(
+        problem,
+        zofw.Simplex(),
+        lambda x: max(mean_value(problem, x) - best, 0.0),
+        200 * problem.n,
+        convex=False,
+    )
+
+
+def mean_value(problem, x):
+    return float(problem.values(x[None], np.arange(problem.n)).mean())
+
+
 def indefinite(rng):
     d = int(rng.integers(2, 21))
     A, c = rng.standard_normal((d, d)), rng.standard_normal(d)
@@ -288,6 +336,7 @@ MAKERS = {
     "smooth": smooth, "smooth, box": smooth_box, "smooth, n = 40": smooth_sum, "smooth, n = 10,000": lambda rng: smooth_sum(rng, 10_000),
     "inside": inside, "matrix sets": matrix_sets, "kinks": kinks, "rounded": rounded, "rare components": rare,
     "flat starts": flat, "indefinite": indefinite, "noisy": noisy, "correntropy": correntropy,
+    "raw data": raw_data, "scores in steps": scores,
 }  # fmt: skip
 
 
@@ -318,11 +367,18 @@ def trial(family: str, number: int, method: str) -> dict[str, Any]:
     stated = result.trace["bound"] if "bound" in result.trace.names else []
     bound, true = float(stated[-1]) if len(stated) else None, case.gap(result.x)
     allowed = gap_tol if gap_tol is not None else max(ALLOWED * start, 1e-300) if bound is None else bound
-    converged = status == "CONVERGED"
+    converged, x0 = (
+        status == "CONVERGED",
+        np.asarray(case.region.initial_point(case.problem.dim), dtype=float),
+    )
+    wrong = true > allowed * (1 + 1e-9) + 1e-300
+    if case.optimum is not None and gap_tol is None:
+        left, first = (mean_value(case.problem, x) - case.optimum for x in (result.x, x0))
+        wrong = wrong or left > LEFT * first
     return {
         "family": family, "number": number, "asked": method, "method": result.method, "status": status, "n": case.problem.n, "d": case.problem.dim,
         "set": type(case.region).__name__, "start": start, "gap_tol": gap_tol, "gap": result.gap, "bound": bound,
-        "true": true, "false": bool(converged and true > allowed * (1 + 1e-9) + 1e-300),
+        "true": true, "false": bool(converged and wrong),
         "above": bool(converged and gap_tol is not None and (result.gap is None or result.gap > gap_tol)),
         "nfev": result.nfev, "budget": case.budget, "seconds": seconds, "message": result.message,
     }  # fmt: skip

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import lsq_linear
+from sklearn.datasets import load_wine
 
 import zofw
 from zofw.algorithms.explore_correct import OPTIONS, ExploreCorrect
@@ -21,7 +23,7 @@ from zofw.algorithms.explore_correct.state import Belief, Candidate, Choice, Pro
 from zofw.algorithms.explore_correct.walk import fallen, walk
 from zofw.algorithms.model.certificate import Certificate
 from zofw.algorithms.model.noise import Values
-from zofw.problems import BlackBox, Logistic, MatrixCompletion, Quadratic, evaluate
+from zofw.problems import BlackBox, LeastSquares, Logistic, MatrixCompletion, Quadratic, evaluate
 from zofw.run.session.ending import cost_of_value
 
 RNG = np.random.default_rng(11)
@@ -593,3 +595,26 @@ def test_a_set_of_one_point_may_have_any_scale():
         for t in (1.0, 2.0**-11)
     ]  # fmt: skip
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_certificate_measures_the_noise_where_it_stands(seed: int) -> None:
+    """Raw columns of wines: at the start f is 10⁶ times what it is at the optimum, and so is its rounding."""
+    Z, y = load_wine(return_X_y=True)
+    problem, box = LeastSquares(Z, y.astype(float)), zofw.Box(np.full(13, -5.0), np.full(13, 5.0))
+    result = zofw.minimize(problem, box, budget=178_000, rng=seed, method="explore-correct", diagnose=0)
+    start, found, optimum = (
+        np.square(Z @ x - y).mean() for x in (np.zeros(13), result.x, lsq_linear(Z, y, (-5, 5)).x)
+    )
+    assert result.status is not zofw.Status.CONVERGED or found - optimum <= 1e-3 * (start - optimum)
+    assert found - optimum <= 1e-2 * (start - optimum)
+
+
+@pytest.mark.parametrize("n", [1, 10])
+def test_equal_values_certify_nothing(n: int) -> None:
+    problem = BlackBox(lambda x, i: 0.25, dim=5, n=n)
+    result = zofw.minimize(
+        problem, zofw.Simplex(), budget=200 * n, rng=0, method="explore-correct", diagnose=0
+    )
+    assert result.status is zofw.Status.STALLED and "f returned 0.25 at all points" in result.message
+    assert result.nfev < 100 * n

@@ -129,7 +129,9 @@ class ExploreCorrect:
         state = replace(
             state,
             t=state.t + 1,
-            values=replace(values, range=max(values.range, state.brought)),
+            values=replace(
+                values, range=max(values.range, state.brought), gained=values.gained + state.brought
+            ),
             proposal=proposal,
             progress=task.paid if seen else state.progress,
             tallies=state.tallies | {choice.name: state.tallies.get(choice.name, np.zeros(4)) + told},

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from zofw.algorithms.model.noise import TINY, Values
+from zofw.algorithms.model.noise import TINY, Values, noise_at, noise_price
 from zofw.core import Answer, Array, Ending, Purpose, Query, Stencil, Task
 from zofw.differences import OwnDifferences, curvatures, slopes
 from zofw.directions import Explicit, UnitSteps
@@ -24,8 +24,11 @@ WIDER = 4.0  # times the radius, at which slopes are measured again to be extrap
 SURE = 13.0  # two Gaussian u both show |eᵀu| < ‖e‖/13 with probability 0.4 %
 LOOK = 5  # queries per component along them
 SHOWN = 100.0  # times √d·noise/radius: what noise leaves in a bound, and a margin
+MOST_WIDE = 60  # points of a look as wide as the set
 COARSEST = 8  # times that radii grow fourfold
 COARSE = 1e-4  # of the range of the values: a larger bound is no convergence, only noise
+SMALL_SHARE = 1e-4  # of the decrease that the run has seen: nor is a larger one
+TINY_SHARE = 1e-7  # of that decrease: a smaller bound is not asked for, however little noise the values have
 
 
 @dataclass(frozen=True)
@@ -98,8 +101,8 @@ def sweep(task: Task, known: Evidence, bend: float) -> Generator[Query, Answer, 
 
 
 def certificate_price(task: Task, swept: bool) -> int:
-    """Return the price of looks at two radii, and of a sweep if x was not swept; a second sweep is asked for if the budget has it."""
-    return 2 * LOOK * task.n + (0 if swept else task.sweep_cost)
+    """Return the price of a look at the noise, of looks at two radii, and of a sweep if x was not swept; a second sweep is asked for if the budget has it."""
+    return noise_price(task) + 2 * LOOK * task.n + (0 if swept else task.sweep_cost)
 
 
 def certify(
@@ -115,6 +118,8 @@ def certify(
     if known.certificate is not None:
         coarser = min(known.values.coarser + 1, COARSEST)
         known = replace(known, values=replace(known.values, coarser=coarser), swept=0.0)
+    if goal(task, known.values, known.value) >= capped(known.values):
+        known = replace(known, values=(yield from noise_at(task, x, known.values, rng)))
     values = known.values.of_mean(task.n, known.value)
     lengths = np.linalg.norm(u @ [[1, 0, 1, 1], [0, 1, 1, -1]], axis=0)
     most = task.reach / WIDER / (float(lengths.max()) or TINY)
@@ -137,9 +142,13 @@ def certify(
         return found.bound > tolerance and 2 * error > tolerance and price <= task.remaining
 
     seen, heights = yield from look(h)
-    plateau = not np.ptp(heights) > 0  # its steps may be as high as all that was seen
-    noise = max(values.noise, values.range) if plateau else values.noise
-    known, found = bounded(replace(known, value=float(heights[0, -1])))
+    known, noise = replace(known, value=float(heights[0, -1])), values.noise
+    if not np.ptp(heights) > 0:  # a plateau: its steps may be as high as all that was seen
+        if values.range == 0:
+            spread = yield from wide_range(task, x, known.value, rng)
+            known = replace(known, values=replace(known.values, range=spread))
+        noise = max(noise, known.values.range)
+    known, found = bounded(known)
     tolerance = goal(task, known.values, known.value)
     if wanting(found.kink, LOOK * task.n):
         seen = extrapolated(seen, (yield from look(WIDER * h))[0])
@@ -154,6 +163,19 @@ def certify(
         further = yield from forward_slopes(task, x, WIDER * known.swept)
         known, found = bounded(replace(known, g=extrapolated(known.g, further)))
     return known
+
+
+def wide_range(
+    task: Task, x: Array, value: float, rng: np.random.Generator
+) -> Generator[Query, Answer, float]:
+    """Return the largest difference of the value at x and values at random members between x and vertices."""
+    count = int(min(MOST_WIDE, 2 * (task.dim + 1), task.remaining / (2 * task.n)))
+    if count == 0:
+        return 0.0
+    vertices = np.array([task.lmo(u).dense() for u in rng.standard_normal((count, task.dim))])
+    points = x + rng.random((count, 1)) * (vertices - x)
+    values = (yield Query(points, task.all, purpose=Purpose.NOISE)).values[:, 0]
+    return float(np.ptp(np.append(values, value)))
 
 
 def extrapolated(near: Array, further: Array) -> Array:
@@ -174,12 +196,22 @@ def goal(task: Task, values: Values, value: float) -> float:
     values = replace(values.of_mean(1, value), coarser=0)
     shown = SHOWN * math.sqrt(task.dim) * values.noise / values.radius(task, ORDER)
     shown = min(shown, COARSE * values.range) if values.range > 0 else shown  # else all was one value
+    shown = min(max(shown, TINY_SHARE * values.gained), capped(values))
     return shown if task.gap_tol is None else task.gap_tol
+
+
+def capped(values: Values) -> float:
+    """Return the largest bound that is a convergence after the decrease seen; infinite if that may be noise."""
+    return SMALL_SHARE * values.gained if values.gained > values.unseen else math.inf
 
 
 def converged(task: Task, certificate: Certificate | None, values: Values, value: float) -> Ending | None:
     """End a run whose certificate lies below what values can show; ``gap_tol`` is the session's to compare."""
     tolerance = goal(task, values, value)
+    if certificate is not None and values.range == 0 and diameter(task, values) > 0:
+        return Ending(
+            False, f"f returned {value:.6g} at all points, {task.paid:,} queries, which shows no gap."
+        )
     if certificate is None or task.gap_tol is not None or certificate.bound > tolerance:
         return None
     return Ending(

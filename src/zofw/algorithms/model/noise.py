@@ -25,6 +25,8 @@ TINY = 1e-300
 LONGEST = 0.3  # radius, relative to the set
 SPACINGS = (1e-8, 3e-7, 1e-5, 3e-4, 1e-2, 0.16)  # of the line of the probe, tried until the values differ
 SHORT = 1e-4
+NEARBY = 3  # spacings that are near x
+TABLE = 8  # values of the table near x
 FAR = 0.9  # share of the way to a vertex
 COMPONENTS = 4  # of the probe
 RANDOM = (
@@ -41,6 +43,7 @@ class Values:
     size: float = 1.0  # of the set
     random: bool = False  # the same point gave two values: n counts as infinite
     coarser: int = 0  # radii are 4^coarser times as long, after finer ones showed nothing
+    gained: float = 0.0  # decrease of f that the run has seen
 
     @property
     def unseen(self) -> float:
@@ -86,15 +89,47 @@ def probe(task: Task, x: Array, rng: np.random.Generator) -> Generator[Query, An
             break
     value = float(base_values(query, answer)[0])
     again = abs(float((yield Query(x, batch, purpose=Purpose.NOISE)).values[0, 0]) - value)
-    spread, rounding = float(np.ptp(rises)), ROUNDING * float(np.abs(answer.values).max())
-    third = abs(float(np.diff(rises[:4], 3)[0])) / math.sqrt(20)
-    apart = np.diff(np.unique(rises[:4]))
-    step = (
-        float(apart.min()) if len(apart) else spread
-    )  # equal values: steps may be as high as all that was seen
-    quantum = step if spacing > SPACINGS[0] else 0.0  # nearer by, values were equal
-    noise = max(third, again, rounding, quantum) * math.sqrt(len(batch))
-    return Values(noise, spread, size, random=again > max(RANDOM * spread, rounding)), value
+    spread, near = float(np.ptp(rises)), answer.values[0, [-1, 0, 1, 2]]
+    # nearer by, values were equal: they come in steps, which may be as high as all that was seen
+    noise = max(again, table_noise(near, spacing > SPACINGS[0], spread)) * math.sqrt(len(batch))
+    random = again > max(RANDOM * spread, ROUNDING * float(np.abs(near).max()))
+    return Values(noise, spread, size, random=random), value
+
+
+def table_noise(values: Array, equal_nearby: bool, spread: float) -> float:
+    """Return the noise of equidistant values: third differences have √20 times it, rounding and steps are the least.
+
+    The steps of the values count if values nearer to each other were equal; ``spread`` stands for them if these are too.
+    """
+    thirds, apart = np.diff(values, 3), np.diff(np.unique(values))
+    steps = float(apart.min()) if len(apart) else spread
+    third = math.sqrt(float(np.mean(thirds**2)) / 20)
+    return max(third, ROUNDING * float(np.abs(values).max()), steps if equal_nearby else 0.0)
+
+
+def noise_at(
+    task: Task, x: Array, known: Values, rng: np.random.Generator
+) -> Generator[Query, Answer, Values]:
+    """Measure the noise near x again by equidistant values of a few components; where f was larger, its rounding was too.
+
+    The noise is kept if values that near are equal: their steps are wider than the line.
+    """
+    u = task.set.tangent(rng.standard_normal(task.dim))
+    batch = task.sample(rng, min(task.n, COMPONENTS))
+    length = min(known.size, task.reach) / (float(np.linalg.norm(u)) or 1.0)
+    for spacing in SPACINGS[:NEARBY] if task.resolution == 0 else ():
+        points = spacing * length * np.outer(u, np.arange(1, TABLE))
+        query = Query(x, batch, Explicit(points), 1.0, Stencil.FORWARD, Purpose.NOISE)
+        values = np.roll((yield query).values[0], 1)  # the base comes last
+        if len(np.unique(values)) > 2:
+            noise = table_noise(values, spacing > SPACINGS[0], 0.0) * math.sqrt(len(batch))
+            return replace(known, noise=noise)
+    return known
+
+
+def noise_price(task: Task) -> int:
+    """Return the most that measuring the noise again costs."""
+    return NEARBY * TABLE * min(task.n, COMPONENTS)
 
 
 def rounding_of(values: Array) -> float:

@@ -259,7 +259,8 @@ def _newton(task: Task, state: State, values: Values) -> Action:
         state = replace(state, mixture=state.mixture.toward(target, theta), x=x, at=None)
     done = brought <= 0.1 * state.won if not whole else brought <= max(values.unseen, 1e-9 * state.best)
     first, turned = state.best == 0 and state.ridge, theta == 0 and decrease > values.unseen
-    state = replace(state, won=max(state.won, brought), best=max(state.best, brought))
+    gained = replace(state.values, gained=state.values.gained + max(brought, 0.0))
+    state = replace(state, won=max(state.won, brought), best=max(state.best, brought), values=gained)
     if first and turned:
         return _no_ridges(task, state)
     if done:
