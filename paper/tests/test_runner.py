@@ -190,7 +190,7 @@ def test_cases_and_their_mistakes(tmp_path, monkeypatch):
         ({"problem": "logistic"}, "needs data"),
         ({"arguments": {"colour": 1}}, "refused its arguments"),
         ({"set": {"name": "l1-ball", "size": 1}}, "refused its arguments"),
-        ({"problem": "cifar-attack", "arguments": {"network": "resnet18"}}, "network should be one of"),
+        ({"problem": "mnist-attack", "arguments": {"network": "resnet18"}}, "network should be one of"),
     ]:
         with pytest.raises(SpecError, match=words):
             build_case(replace(case, **changed), here)

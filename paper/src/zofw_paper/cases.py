@@ -26,7 +26,6 @@ from zofw_paper.store import read_record, write_json
 __all__ = ["NO_CODE", "Built", "Code", "Optimum", "attacks", "build_case", "missing_files", "optimum"]
 
 SPECIFICATIONS = ("experiments", "paper/experiments")  # folders that are searched for a name without --code
-NETWORKS = ("mnist-carlini", "resnet20", "resnet18")
 
 
 @dataclass(frozen=True)
@@ -152,17 +151,22 @@ def _set(case: Case, code: Code) -> ConvexSet:
 
 @dataclass(frozen=True)
 class Attack:
-    """A universal attack by name: its images, the weights that must be there, and its network unless another is named."""
+    """A universal attack by name: its images, and the networks that it may attack, the first by default."""
 
     data: str
-    weights: str
-    network: str
+    networks: tuple[str, ...]
 
 
 attacks = {
-    "mnist-attack": Attack("mnist", "mnist-carlini-weights", "mnist-carlini"),
-    "cifar-attack": Attack("cifar10", "cifar10-resnet20-weights", "resnet20"),
+    "mnist-attack": Attack("mnist", ("mnist-carlini",)),
+    "cifar-attack": Attack("cifar10", ("resnet20", "resnet18")),
 }
+WEIGHTS = {
+    "mnist-carlini": "mnist-carlini-weights",
+    "resnet20": "cifar10-resnet20-weights",
+    "resnet18": "cifar10-resnet18-weights",
+}
+"""The entry of the catalogue with the weights of each network."""
 
 
 @lru_cache(maxsize=1)
@@ -176,17 +180,15 @@ def attack(
     device: str | None = None,
 ) -> UniversalAttack:
     """A universal attack on the correctly classified images of a split: of one class, or the first of all."""
-    chosen = network or attacks[kind].network
-    if chosen not in NETWORKS or (chosen == "resnet18" and weights is None):
+    chosen = network or attacks[kind].networks[0]
+    if chosen not in attacks[kind].networks:
         raise SpecError(
-            f"{kind}: network should be one of {', '.join(NETWORKS)}, resnet18 with weights; got {chosen!r}."
+            f"{kind}: network should be one of {', '.join(attacks[kind].networks)}; got {chosen!r}."
         )
     from zofw_paper import targets
 
-    make = dict(
-        zip(NETWORKS, (targets.mnist_carlini, targets.cifar10_resnet20, targets.resnet18), strict=True)
-    )
-    model = make[chosen](weights)
+    made = targets.mnist_carlini, targets.cifar10_resnet20, targets.cifar10_resnet18
+    model = dict(zip(WEIGHTS, made, strict=True))[chosen](weights)
     loaded: Any = load(attacks[kind].data, split=split)
     pixels, classes = loaded.centred(), loaded.labels
     if label is not None:
@@ -205,7 +207,8 @@ def missing_files(case: Case) -> list[str]:
         parts = datasets()[attacks[case.problem].data].part(
             None if split is None else str(split), default="test"
         )
-        found = locate(attacks[case.problem].weights)
+        network = str(case.arguments.get("network") or attacks[case.problem].networks[0])
+        found = {} if "weights" in case.arguments else locate(WEIGHTS[network])
         absent = [] if any(found.values()) else list(found)[:1]
     elif case.data in datasets():
         parts, absent = datasets()[str(case.data)].part(None), []

@@ -14,12 +14,13 @@ if find_spec("torch") is None:
 
 from zofw_paper.targets.carlini import mnist_carlini
 from zofw_paper.targets.judge import accuracy, predict
-from zofw_paper.targets.resnet import cifar10_resnet20, resnet18
+from zofw_paper.targets.resnet import cifar10_resnet18, cifar10_resnet20, resnet18
 from zofw_paper.targets.weights import WeightsError, load_weights, read_weights
 
 __all__ = [
     "WeightsError",
     "accuracy",
+    "cifar10_resnet18",
     "cifar10_resnet20",
     "load_weights",
     "mnist_carlini",

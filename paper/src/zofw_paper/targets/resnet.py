@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from zofw_paper.targets.weights import frozen, load_weights, named_weights, read_weights
 
-__all__ = ["cifar10_resnet20", "resnet18"]
+__all__ = ["cifar10_resnet18", "cifar10_resnet20", "resnet18"]
 
 Colour = tuple[float, float, float]
 
@@ -54,6 +54,17 @@ def _resnet20_weights() -> str | os.PathLike[str]:
 
     name = "cifar10-resnet20-weights"
     return named_weights(name, "npz" if locate(name)["weights/cifar10_resnet20.npz"] else "th")
+
+
+def cifar10_resnet18(weights: str | os.PathLike[str] | None = None) -> nn.Module:
+    """Return the trained ResNet-18 of the data folder, frozen; 91.51 % of the test images are classified right.
+
+    Parameters
+    ----------
+    weights
+        An npz file or a torch state dict. Default: ``weights/cifar10_resnet18.npz`` in ZOFW_DATA or the user's cache.
+    """
+    return resnet18(named_weights("cifar10-resnet18-weights", "npz") if weights is None else weights)
 
 
 def resnet18(
