@@ -50,7 +50,7 @@ autosummary_generate = [
 autosummary_ignore_module_all = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-autodoc_preserve_defaults = True
+autodoc_preserve_defaults = False  # the settings of a run are in no signature of the source
 numpydoc_show_class_members = False
 
 sphinx_gallery_conf = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -64,7 +65,7 @@ ELSEWHERE = {
 def refuse(unknown: Mapping[str, object], function: Callable[..., object]) -> None:
     """Raise TypeError for keywords that a function does not have, with the right names where other libraries have them."""
     for name in unknown:
-        names = [*function.__annotations__][:-2]
+        names = [*inspect.signature(function).parameters]
         advice = f"{ELSEWHERE.get(name, 'it has ' + ', '.join(names))}."
         if name not in ELSEWHERE and (near := difflib.get_close_matches(name, names, 1)):
             advice = f"did you mean {near[0]}?"

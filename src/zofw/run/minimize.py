@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from zofw.algorithms import is_first_order
 from zofw.core import Array, EvaluationError, MethodLike, Outer, Problem, Seed
@@ -20,6 +18,7 @@ from zofw.run.given import as_problem, entropy_of, first_known, refuse
 from zofw.run.record.status import Status
 from zofw.run.session.session import Observer, Session
 from zofw.run.session.told import AnswerRefused
+from zofw.run.spec import LimitSettings, Settings, with_settings
 from zofw.sets import SetLike, as_set
 
 if TYPE_CHECKING:
@@ -30,36 +29,23 @@ if TYPE_CHECKING:
 GOING_ON = " To go on after failed evaluations, write on_error='skip', or on_error=zofw.Retry(…) to repeat them first."
 
 
+@with_settings
 def minimize(
     fun: Problem | Callable[..., float],
     set: SetLike | None = None,
     *,
-    method: MethodLike = "auto",
-    budget: int | None = None,
-    x0: ArrayLike | None = None,
     dim: int | None = None,
     n: int | None = None,
-    outer: Outer | None = None,
-    known: tuple[Sequence[Sequence[float]] | Array, ArrayLike] | None = None,
     worse: float | None = None,
-    rng: Seed = None,
-    max_iter: int | None = None,
-    max_lmo: int | None = None,
-    max_time: float | None = None,
-    gap_tol: float | None = None,
-    inside: bool = False,
-    resolution: float = 0.0,
-    structure: bool = True,
     callback: Callable[..., object] | None = None,
     observers: Sequence[Observer] = (),
-    diagnose: int | None = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool | str = False,
     on_error: str | Retry = "raise",
     timeout: float | None = None,
     executor: ExecutorLike | None = None,
-    **unknown: object,
+    **settings: Unpack[Settings],
 ) -> Result:
     r"""Minimise :math:`\frac1n\sum_i f_i(x)` over a convex set from function values alone.
 
@@ -71,42 +57,16 @@ def minimize(
     set
         A set such as ``L1Ball(2.0)``; SciPy's ``Bounds``, pairs (low, high) or ``LinearConstraint``; ``"simplex"``; or any
         object with ``lmo(g)``.
-    method
-        A registered name (:func:`zofw.methods`), a settings object, or "auto".
-    budget
-        Most evaluations of single components f_i. The cost of every query is compared with it first; it is never exceeded.
-    x0
-        A point of the set. If rounding took it off the set it is put back, and ``result.reasons`` says so.
     dim, n
-        For a function: its dimension, where neither x0 nor the set tells, and the number of components of a sum.
-    outer
-        A function of the components to minimise in place of their mean, such as ``zofw.outer.CVaR(0.9)``: for sums whose components
-        are scenarios; see :mod:`zofw.outer`. Every query asks all n components.
-    known
-        Points that were evaluated before and their values, (m, d) and (m,), instead of x0. The run starts from the best point that
-        lies in the set, and evaluates it once to check its value; ``interpolation`` puts the others into its model.
+        For a function: its dimension, if neither x0 nor the set determines it, and the number of
+        components of a sum.
     worse
         For a function with walls: a value from here on is worse than anything, ``worse=np.inf`` for infinity alone. See
         :class:`~zofw.problems.BlackBox`. NaN is an error always.
-    rng
-        Seed, ``SeedSequence``, ``Generator`` or None. The same seed gives the same run, bit for bit.
-    max_iter, max_lmo, max_time, gap_tol
-        Further limits; see :class:`zofw.Session`.
-    inside
-        Evaluate only points of the set: for simulators and models that are undefined outside it.
-    resolution
-        How far apart two points must lie to be different for whoever evaluates; see :class:`zofw.Session`.
-    structure
-        Whether a method may use what the problem knows of the coordinates that each component depends on (sparse samples, entries
-        of a matrix, ``BlackBox(…, support=…)``): knowledge beyond values. False switches it off.
+    <settings>
     callback
         ``callback(intermediate_result=…)`` after every iteration, or ``callback(x)`` if it has no such argument. Raising
         StopIteration stops the run with ``success=False``.
-    diagnose
-        How many times per decade of queries the exact objective is put on the trace, without being counted. By default 20 for a
-        problem that computes its mean, such as a linear model. Your own function is evaluated only within the budget: a part of
-        it, n queries or a sample for a hundredth, is kept back to pay for ``fun`` and charged to the line "result" of the ledger.
-        If you give a number here, the objective is evaluated beyond the budget; 0 switches everything off.
     progress
         Show a bar; by default only on a terminal.
     checkpoint
@@ -141,7 +101,9 @@ def minimize(
     >>> result.nfev <= 5_000, zofw.L1Ball(2.0).contains(result.x)
     (True, True)
     """
-    refuse(unknown, minimize)
+    refuse(
+        {name: given for name, given in settings.items() if name not in Settings.__annotations__}, minimize
+    )
     if resume not in (False, True, "auto"):
         raise ValueError(f"resume should be True, False or 'auto'; got {resume!r}.")
     if callback is not None and not callable(callback):
@@ -151,17 +113,21 @@ def minimize(
     if checkpoint is not None and not isinstance(checkpoint, (str, os.PathLike)):
         raise TypeError(f"checkpoint should be the path of a file; got {checkpoint!r:.60}.")
     region = as_set(set)
+    outer, known, diagnose = settings.get("outer"), settings.get("known"), settings.get("diagnose")
     if outer is not None and diagnose:
         raise ValueError(
             "diagnose=… evaluates means; with outer=… leave it out: the trace has the values paid for."
         )
-    problem = as_problem(fun, region, x0 if known is None else first_known(known), dim, n, worse)
+    problem = as_problem(
+        fun, region, settings.get("x0") if known is None else first_known(known), dim, n, worse
+    )
     if checkpoint is None and resume:
         raise ValueError(f"resume={resume!r} needs the path of a checkpoint: checkpoint=….")
     from zofw.run.session.observers import callback_observer
 
     watchers = [*observers, *([callback_observer(callback)] if callback is not None else [])]
-    limits = {"budget": budget, "max_iter": max_iter, "max_lmo": max_lmo, "max_time": max_time}
+    method, rng = settings.get("method", "auto"), settings.get("rng")
+    limits = {name: limit for name, limit in settings.items() if name in LimitSettings.__annotations__}
     with _files(checkpoint) as files, _pipeline(problem, executor, timeout, on_error) as pipeline:
         if files is not None and files.exists and not resume:
             raise FileExistsError(
@@ -169,7 +135,7 @@ def minimize(
                 "path, or remove it and the files beside it."
             )
         if files is not None and files.exists:
-            given = {name: limit for name, limit in limits.items() if limit is not None}
+            given = {name: cast(float, limit) for name, limit in limits.items() if limit is not None}
             session = _continue(pipeline, files, region, method, rng, watchers, outer, given)
         elif resume is True:
             raise FileNotFoundError(f"There is no run to resume in {checkpoint}; resume='auto' begins one.")
@@ -178,23 +144,10 @@ def minimize(
                 region,
                 dim=problem.dim,
                 n=problem.n,
-                method=method,
-                x0=x0,
-                rng=rng,
-                budget=budget,
-                max_iter=max_iter,
-                max_lmo=max_lmo,
-                max_time=max_time,
-                gap_tol=gap_tol,
-                inside=inside,
-                resolution=resolution,
-                structure=structure,
-                known=known,
-                diagnose=diagnose,
                 observers=watchers,
-                outer=outer,
                 outputs=problem.outputs if isinstance(problem, Vectorial) else 1,
-                **({} if outer else _handed(pipeline, diagnose is not None or is_first_order(method))),
+                **({} if outer else _attached(pipeline, diagnose is not None or is_first_order(method))),
+                **settings,
             )
             if files is not None:
                 session.write_to(files)
@@ -332,7 +285,7 @@ def drive(pipeline: Pipeline, session: Session, progress: bool | None = None) ->
     return result
 
 
-def _handed(pipeline: Pipeline, diagnosed: bool) -> dict[str, Any]:
+def _attached(pipeline: Pipeline, diagnosed: bool) -> dict[str, Any]:
     """What a session is handed of a problem: its mean, computed or, where diagnosis was asked for, evaluated."""
     able = abilities(pipeline.problem)
     objective: Callable[[Array], float] | None = able.mean or (
@@ -360,7 +313,7 @@ def _continue(
     """The run in the files, if it is the one that was asked for."""
     problem = pipeline.problem
     session = Session.resume(
-        files, set=set, method=method, observers=observers, outer=outer, **_handed(pipeline, True), **limits
+        files, set=set, method=method, observers=observers, outer=outer, **_attached(pipeline, True), **limits
     )
     run = session.run
     if (problem.dim, problem.n) != (run.dim, run.n):

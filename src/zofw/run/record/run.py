@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -11,50 +11,9 @@ import numpy as np
 from zofw.core import Algorithm, Answer, Array, ConvexSet, Info, Outer, Purpose, State
 from zofw.run.record.status import Status
 from zofw.run.record.trace import Trace
+from zofw.run.spec import Limits
 
 FAILED = "failed"  # the line of the ledger for what was paid and brought no answer
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Queries, iterations, LMO calls and seconds that a run may take; None for no limit."""
-
-    budget: int | None = None
-    max_iter: int | None = None
-    max_lmo: int | None = None
-    max_time: float | None = None
-
-    def __post_init__(self) -> None:
-        whole = {name: _whole(name, vars(self)[name]) for name in ("budget", "max_iter", "max_lmo")}
-        vars(self).update(whole)
-        if self.max_time is not None:
-            if not (_is_number(self.max_time) and self.max_time > 0):
-                raise ValueError(f"max_time should be a positive number; got {self.max_time!r}.")
-            vars(self).update(max_time=float(self.max_time))
-
-    def granted(self, reserve: int) -> int | None:
-        """What iterations may spend in all, where so much of the budget is kept back."""
-        return None if self.budget is None else self.budget - reserve
-
-    def with_(self, **limits: float | None) -> Limits:
-        """Some of them replaced."""
-        if unknown := limits.keys() - vars(self).keys():
-            raise TypeError(
-                f"There is no limit {min(unknown)!r}; there are budget, max_iter, max_lmo and max_time."
-            )
-        return replace(self, **limits)  # type: ignore[arg-type]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-
-
-def _whole(name: str, limit: float | None) -> int | None:
-    if limit is None:
-        return None
-    if not (_is_number(limit) and limit > 0 and float(limit).is_integer()):
-        raise ValueError(f"{name} should be a positive whole number; got {limit!r}.")
-    return int(limit)
 
 
 class BudgetError(ValueError):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast, get_args, get_origin, 
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import DTypeLike
 
 from zofw import kernels
 from zofw.algorithms import as_algorithm, is_first_order
@@ -36,7 +36,6 @@ from zofw.core import (
     Outer,
     Pattern,
     Purpose,
-    Seed,
     State,
     Task,
 )
@@ -45,11 +44,12 @@ from zofw.run.files.documents import FileError
 from zofw.run.files.journal import Entry, EntryKind
 from zofw.run.files.run_files import RunFiles, read_journal, read_run
 from zofw.run.given import entropy_of, known_members, starting_point
-from zofw.run.record.run import FAILED, Known, Limits, Run
+from zofw.run.record.run import FAILED, Known, Run
 from zofw.run.record.trace import COLUMNS
 from zofw.run.session.diagnosis import ROWS_PER_DECADE
 from zofw.run.session.ending import cost_of_value
 from zofw.run.session.stated import can_check
+from zofw.run.spec import Spec
 from zofw.sets import SetLike, as_set
 
 if TYPE_CHECKING:
@@ -60,28 +60,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """What whoever begins a run asks for, as :class:`~zofw.Session` takes it."""
-
-    set: SetLike
-    dim: int
-    n: int
-    method: MethodLike
-    limits: Limits
-    x0: ArrayLike | None
-    rng: Seed
-    gap_tol: float | None
-    inside: bool
-    resolution: float
-    structure: bool
-    known: tuple[ArrayLike, ArrayLike] | None
-    diagnose: int | None
-    outer: Outer | None
-    each: int
-
-
-@dataclass(frozen=True, eq=False)
-class Handed:
+class Attached:
     """What a run does not hold and whoever begins or resumes it hands over.
 
     A set or method, of whoever resumes, has to equal the saved one.
@@ -106,72 +85,47 @@ class Handed:
         return {f"{kind.__module__}:{kind.__qualname__}": kind for kind in owned} | dict(self.known)
 
 
-def begin(asked: Asked, handed: Handed) -> tuple[Run, Task]:
-    """A new run, and what its method sees."""
-    limits, region = asked.limits, as_set(asked.set)
-    region.check_dim(asked.dim)
-    computed = handed.objective is not None  # by somebody, for nothing
-    rows = (ROWS_PER_DECADE if computed else 0) if asked.diagnose is None else asked.diagnose
-    check_sizes(n=asked.n, dim=asked.dim, gap_tol=asked.gap_tol, resolution=asked.resolution, diagnose=rows)
-    if limits == Limits():
-        raise ValueError("Nothing would ever stop this run: give a budget, or max_iter, max_lmo or max_time.")
-    first_order = is_first_order(asked.method)
-    if first_order and handed.gradient is None:
+def begin(spec: Spec, attached: Attached) -> tuple[Run, Task]:
+    """Return a new run and what its method sees."""
+    limits, region = spec.limits, as_set(spec.set)
+    region.check_dim(spec.dim)
+    computed = attached.objective is not None  # by the caller; these evaluations are not charged
+    rows = (ROWS_PER_DECADE if computed else 0) if spec.diagnose is None else spec.diagnose
+    first_order = is_first_order(spec.method)
+    if first_order and attached.gradient is None:
         raise ValueError(
-            f"{asked.method!r} is a first-order reference method and needs a problem with a gradient."
+            f"{spec.method!r} is a first-order reference method and needs a problem with a gradient."
         )
-    if first_order and limits == Limits(limits.budget):
+    if first_order and limits.with_(budget=None).none:
         raise ValueError(
-            f"{asked.method!r} asks no queries, so no budget ends it: give max_iter, max_lmo or max_time."
+            f"{spec.method!r} asks no queries, so no budget ends it: give max_iter, max_lmo or max_time."
         )
-    pays = not computed and asked.diagnose is None and not first_order
-    dim, n = int(asked.dim), int(asked.n)
-    reserve = cost_of_value(n, limits.budget) if pays and limits.budget is not None and not asked.each else 0
-    task = make_task(asked, region, limits.granted(reserve), handed, first_order)
-    algorithm, reasons = as_algorithm(asked.method, task)
-    if asked.outer is not None:
-        check_sizes(outputs=asked.each)
-        asked.outer.check(n * asked.each)
+    pays = not computed and spec.diagnose is None and not first_order
+    each = spec.outputs if spec.outer is not None else 0
+    reserve = cost_of_value(spec.n, limits.budget) if pays and limits.budget is not None and not each else 0
+    task = make_task(
+        spec, each, region, limits.granted(reserve), attached, first_order,
+        spec.structure and attached.pattern is not None,
+    )  # fmt: skip
+    algorithm, reasons = as_algorithm(spec.method, task)
+    if spec.outer is not None:
+        spec.outer.check(spec.n * each)
         if not isinstance(algorithm, Composing):
             raise ValueError(f"{algorithm.name} minimises means only; with outer=… take method='auto'.")
-    if asked.known is not None:
-        if asked.x0 is not None:
-            raise ValueError("x0 and known both say where to start; give one of them.")
-        task.known = known_members(asked.known, region, dim)
-    start, note = starting_point(region, dim, asked.x0 if task.known is None else task.known[0][0])
+    if spec.known is not None:
+        task.known = known_members(spec.known, region, spec.dim)
+    start, note = starting_point(region, spec.dim, spec.x0 if task.known is None else task.known[0][0])
     reasons = reasons if note is None else {**reasons, "x0": note}
     stated = None if task.known is None else Known(start, float(task.known[1][0]))
     state = algorithm.init(task, start)
     task.known = None  # what a method makes of them is in its state
     run = Run(
-        region, algorithm, dim, n, limits, asked.gap_tol, asked.inside, float(asked.resolution),
-        asked.structure and handed.pattern is not None, rows, pays, reserve, entropy_of(asked.rng), reasons, uuid.uuid4().hex, state,
-        outer=asked.outer, each=asked.each,
-        stated=stated if can_check(n, limits.budget) and not first_order and not asked.each else None,
+        region, algorithm, spec.dim, spec.n, limits, spec.gap_tol, spec.inside, spec.resolution,
+        task.structured, rows, pays, reserve, entropy_of(spec.rng), reasons, uuid.uuid4().hex, state,
+        outer=spec.outer, each=each,
+        stated=stated if can_check(spec.n, limits.budget) and not first_order and not each else None,
     )  # fmt: skip
     return run, task
-
-
-def check_sizes(
-    *, gap_tol: float | None = None, resolution: float = 0.0, diagnose: int = 0, **sizes: object
-) -> None:
-    """Whole positive sizes, a tolerance that can be reached, and a number of rows that can be kept."""
-    for name, size in sizes.items():
-        if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
-            raise ValueError(f"{name} should be a whole number of at least 1; got {size!r}.")
-    if gap_tol is not None and (isinstance(gap_tol, str) or not gap_tol >= 0):
-        raise ValueError(f"gap_tol should be a number of at least 0; got {gap_tol!r}.")
-    if (
-        isinstance(resolution, bool)
-        or not isinstance(resolution, (int, float))
-        or not 0 <= resolution < math.inf
-    ):
-        raise ValueError(
-            "resolution should be a distance: how far apart two points must lie to be different for whoever evaluates, or 0 "
-            f"if any two points are different; got {resolution!r}."
-        )
-    if not diagnose >= 0:
-        raise ValueError(f"diagnose should be at least 0, which switches diagnosis off; got {diagnose!r}.")
 
 
 class Sealed(Generic[T]):
@@ -190,17 +144,23 @@ _behind: WeakKeyDictionary[object, Callable[[Batch], object]] = WeakKeyDictionar
 
 
 def make_task(
-    run: Asked | Run, region: ConvexSet, granted: int | None, handed: Handed, first_order: bool
+    of: Spec | Run,
+    each: int,
+    region: ConvexSet,
+    granted: int | None,
+    attached: Attached,
+    first_order: bool,
+    structured: bool,
 ) -> Task:
-    """What the method sees; only a first-order one sees the gradient, and none the problem behind its functions."""
-    task = Task(region, int(run.dim), int(run.n), granted, run.limits.max_iter, inside=run.inside)
-    task.gap_tol, task.resolution, task.draw = run.gap_tol, run.resolution, kernels.drawing()
-    task.outer, task.each = run.outer, run.each
-    if handed.support is not None:
-        task.support = Sealed(handed.support)
-    if run.structure and (handed.pattern is not None or isinstance(run, Run)):
-        task.known_pattern = Sealed(handed.pattern or no_pattern)
-    return FirstOrderTask(**vars(task), gradient=handed.gradient or no_gradient) if first_order else task
+    """Return what the method sees: only a first-order one sees the gradient, and none the problem."""
+    task = Task(region, of.dim, of.n, granted, of.limits.max_iter, inside=of.inside)
+    task.gap_tol, task.resolution, task.draw = of.gap_tol, of.resolution, kernels.drawing()
+    task.outer, task.each = of.outer, each
+    if attached.support is not None:
+        task.support = Sealed(attached.support)
+    if structured:
+        task.known_pattern = Sealed(attached.pattern or no_pattern)
+    return FirstOrderTask(**vars(task), gradient=attached.gradient or no_gradient) if first_order else task
 
 
 def no_pattern(batch: Batch) -> Pattern | None:
@@ -214,18 +174,20 @@ def no_pattern(batch: Batch) -> Pattern | None:
 def resume(
     cls: type[Session],
     path: str | os.PathLike[str] | RunFiles,
-    handed: Handed,
+    attached: Attached,
     limits: Mapping[str, float | None],
 ) -> Session:
     """The saved session, brought to where its journal ends and then put under the given limits."""
     if isinstance(path, RunFiles):
-        session, entries, anew = path.read(handed.classes(), lambda run: take_up(cls, run, path.path, handed))
+        session, entries, anew = path.read(
+            attached.classes(), lambda run: take_up(cls, run, path.path, attached)
+        )
         tell_again(session, entries)
         session.extend(**limits)
         session.write_to(path, anew)
         return session
     where = Path(path)
-    session = take_up(cls, read_run(where, handed.classes()), where, handed)
+    session = take_up(cls, read_run(where, attached.classes()), where, attached)
     tell_again(session, read_journal(where, session.run))
     session.extend(**limits)
     if session.parts:
@@ -237,22 +199,23 @@ def resume(
     return session
 
 
-def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session:
+def take_up(cls: type[Session], run: Run, path: Path, attached: Attached) -> Session:
     """A session at the run that a file holds, if it is sound and the one that was asked for."""
-    given = None if handed.set is None else as_set(handed.set)
+    given = None if attached.set is None else as_set(attached.set)
     region = given if run.set is None else run.set
     if region is None:
         raise ValueError(f"{path} was saved with a set that is not in the file. Give it as set=….")
     try:
-        run.outer = _outer(run, handed.outer, path)
+        run.outer = _outer(run, attached.outer, path)
         region.check_dim(run.dim)
         task = make_task(
-            run, region, run.limits.granted(run.reserve), handed, isinstance(run.method, FirstOrder)
-        )
+            run, run.each, region, run.limits.granted(run.reserve), attached,
+            isinstance(run.method, FirstOrder), run.structure,
+        )  # fmt: skip
         check_run(run, region, run.method.init(task, np.array(run.state.x, dtype=float)))
         session = cls.__new__(cls)
-        session.observers = list(handed.observers)
-        session.take_up(run, task, handed.objective, handed.dtype)
+        session.observers = list(attached.observers)
+        session.take_up(run, task, attached.objective, attached.dtype)
         session.reopen()
     except EvaluationError:
         raise
@@ -261,10 +224,10 @@ def take_up(cls: type[Session], run: Run, path: Path, handed: Handed) -> Session
             f"{path} is undamaged, but this version of zofw cannot have written it: {error!r}"
         ) from error
     if given is not None and repr(given) != repr(region):
-        raise ValueError(f"{path} was saved with the set {region!r}; {handed.set!r} was handed over.")
-    if handed.method is not None and not _agrees(handed.method, run.method):
+        raise ValueError(f"{path} was saved with the set {region!r}; {attached.set!r} was handed over.")
+    if attached.method is not None and not _agrees(attached.method, run.method):
         raise ValueError(
-            f"{path} was saved with the method {run.method!r}; {handed.method!r} was handed over."
+            f"{path} was saved with the method {run.method!r}; {attached.method!r} was handed over."
         )
     return session
 

@@ -6,19 +6,21 @@ import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import DTypeLike
 
-from zofw.core import Array, Batch, Indices, MethodLike, Outer, Pattern, Seed
+from zofw.core import Array, Batch, Indices, Pattern
 from zofw.run.files.journal import EntryKind
 from zofw.run.files.run_files import RunFiles, write_alone
-from zofw.run.record.run import FAILED, Iteration, Limits, Run
+from zofw.run.given import refuse
+from zofw.run.record.run import FAILED, Iteration, Run
 from zofw.run.record.status import Status
-from zofw.run.session.beginning import Asked, Handed, begin, resume
+from zofw.run.session.beginning import Attached, begin, resume
 from zofw.run.session.ending import cost_of_value
 from zofw.run.session.loop import Loop
+from zofw.run.spec import Settings, Spec, with_settings
 from zofw.sets import SetLike
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 Observer = Callable[["Session"], None]
 
 
+@with_settings
 class Session(Loop):
     """Ask, tell, checkpoint: a run whose queries somebody else answers.
 
@@ -36,42 +39,17 @@ class Session(Loop):
         The convex set: one of :func:`zofw.sets` or any object with ``lmo(g)``.
     dim, n
         Dimension of x and number of components.
-    method
-        A registered name or a settings object; see :func:`zofw.methods`.
-    budget
-        Most evaluations of single components; never exceeded.
-    x0
-        A point of the set; the set's own initial point by default.
-    rng
-        Seed, ``SeedSequence``, ``Generator`` or None, as in SPEC 7.
-    max_iter, max_lmo, max_time
-        Limits on iterations, LMO calls and seconds (of queries and computation, not of diagnosis), checked between iterations.
-    gap_tol
-        Stop when the method's bound of the Frank-Wolfe gap, or its estimate where it has no bound, is at most this.
-    inside
-        Keep every evaluated point inside the set; see :func:`~zofw.run.session.inside.keep_inside`.
-    resolution
-        How far apart two points must lie, in Euclidean distance, to be different for whoever evaluates: a laboratory that weighs
-        to 0.01 can do nothing with points 1e-9 apart. The default methods choose their radii by it, and learn the noise
-        of the values by asking for one point again; a method with a shorter radius of its own is refused.
-    structure
-        Whether the method may know the pattern.
-    known
-        Points evaluated before the run and their values, (m, d) and (m,); see :func:`zofw.minimize`.
+    <settings>
     objective, gradient, support, pattern
-        Exact mean, for diagnosis; its gradient, for first-order methods; what a batch depends on, for lazy laws; and the
-        coordinates that each of its components depends on.
-    diagnose
-        How many times per decade of queries the objective is put on the trace: by default 20 where there is one. Without an
-        objective, f at the last iterate is asked for at the end and charged to the line "result" of the ledger; the cost, n
-        queries or a sample for a hundredth of the budget, is kept back from the start. 0 switches both off.
+        Exact mean, for diagnosis; its gradient, for first-order methods; the coordinates that a
+        batch depends on, for lazy laws; and those of each component of a batch.
     observers
         Called with the session after every iteration; raising StopIteration stops the run.
     dtype
         The precision of the values, for the warning about radii that are too small for it.
-    outer, outputs
-        A function of the components that is minimised in place of their mean, such as ``zofw.outer.CVaR(0.9)``, and how many
-        numbers each component brings. An answer then has all of them, in order: shape (k, n·outputs).
+    outputs
+        How many numbers each component brings, for ``outer``. An answer then has all of them, in
+        order: shape (k, n·outputs).
 
     Attributes
     ----------
@@ -100,35 +78,20 @@ class Session(Loop):
         *,
         dim: int,
         n: int = 1,
-        method: MethodLike = "auto",
-        budget: int | None = None,
-        x0: ArrayLike | None = None,
-        rng: Seed = None,
-        max_iter: int | None = None,
-        max_lmo: int | None = None,
-        max_time: float | None = None,
-        gap_tol: float | None = None,
-        inside: bool = False,
-        resolution: float = 0.0,
-        structure: bool = True,
-        known: tuple[ArrayLike, ArrayLike] | None = None,
         objective: Callable[[Array], float] | None = None,
         gradient: Callable[[Array], Array] | None = None,
         support: Callable[[Batch], Indices] | None = None,
         pattern: Callable[[Batch], Pattern | None] | None = None,
-        diagnose: int | None = None,
         observers: Sequence[Observer] = (),
         dtype: DTypeLike = np.float64,
-        outer: Outer | None = None,
         outputs: int = 1,
+        **settings: Unpack[Settings],
     ) -> None:
-        limits = Limits(budget, max_iter, max_lmo, max_time)
-        asked = Asked(
-            set, dim, n, method, limits, x0, rng, gap_tol, inside, resolution, structure, known, diagnose,
-            outer, outputs if outer else 0,
-        )  # fmt: skip
-        handed = Handed(None, None, objective, gradient, support, pattern, observers, dtype)
-        run, task = begin(asked, handed)
+        refuse(
+            {name: given for name, given in settings.items() if name not in Settings.__annotations__}, Session
+        )
+        spec = Spec(set=set, dim=dim, n=n, outputs=outputs, **settings)
+        run, task = begin(spec, Attached(None, None, objective, gradient, support, pattern, observers, dtype))
         self.observers = list(observers)
         self.take_up(run, task, objective, dtype)
 
@@ -251,9 +214,11 @@ class Session(Loop):
         under ``"module:name"``; what is handed over must equal what was saved. A set that is no dataclass is not in the
         file and has to be handed over.
         """
-        names = {field.name for field in dataclasses.fields(Handed)}
-        handed = Handed(**{name: thing for name, thing in given.items() if name in names})
-        return resume(cls, path, handed, {name: limit for name, limit in given.items() if name not in names})
+        names = {field.name for field in dataclasses.fields(Attached)}
+        attached = Attached(**{name: thing for name, thing in given.items() if name in names})
+        return resume(
+            cls, path, attached, {name: limit for name, limit in given.items() if name not in names}
+        )
 
     def result(self) -> Result:
         """The run so far, as a :class:`~zofw.Result`: at the better of the last iterate and the best point paid for."""

@@ -1,0 +1,261 @@
+"""The settings of a run, each written once: its type, its default, its check and its text.
+
+:func:`zofw.minimize`, :class:`zofw.Session` and :class:`zofw.Desk` take their signatures and
+docstrings from the fields of :class:`Spec`. To add a parameter, add a field with its text, and
+the same name to :class:`Settings`, which tells type checkers what ``**settings`` may contain.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zofw.core import Array, MethodLike, Outer, Seed
+from zofw.sets import SetLike
+
+T = TypeVar("T")
+PLACE = "    <settings>\n"  # the line of a docstring that the texts of the settings replace
+
+
+def setting(default: object, text: str, check: Callable[[str, Any], object] | None = None) -> Any:
+    """Return a field with its default, its text, and the function that checks a value by name."""
+    return dataclasses.field(default=default, metadata={"text": text, "check": check})
+
+
+def is_number(value: object) -> bool:
+    """Return True if the value is a real number and no bool."""
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def positive_whole(name: str, limit: Any) -> int | None:
+    """Return a limit as an int; None is no limit."""
+    if limit is None:
+        return None
+    if not (is_number(limit) and limit > 0 and float(limit).is_integer()):
+        raise ValueError(f"{name} should be a positive whole number; got {limit!r}.")
+    return int(limit)
+
+
+def positive(name: str, limit: Any) -> float | None:
+    """Return a limit as a float; None is no limit."""
+    if limit is None:
+        return None
+    if not (is_number(limit) and limit > 0):
+        raise ValueError(f"{name} should be a positive number; got {limit!r}.")
+    return float(limit)
+
+
+def size(name: str, given: Any) -> int:
+    """Return a number of components, coordinates or outputs."""
+    if not isinstance(given, (int, np.integer)) or isinstance(given, bool) or given < 1:
+        raise ValueError(f"{name} should be a whole number of at least 1; got {given!r}.")
+    return int(given)
+
+
+def tolerance(name: str, given: Any) -> float | None:
+    """Return a tolerance of at least 0, or None."""
+    if given is not None and not (is_number(given) and given >= 0):
+        raise ValueError(f"{name} should be a number of at least 0; got {given!r}.")
+    return None if given is None else float(given)
+
+
+def distance(name: str, given: Any) -> float:
+    """Return a resolution."""
+    if not (is_number(given) and 0 <= given < math.inf):
+        raise ValueError(
+            f"{name} should be a distance: how far apart two points must lie to be different for "
+            f"whoever evaluates, or 0 if any two points are different; got {given!r}."
+        )
+    return float(given)
+
+
+def rows(name: str, given: Any) -> int | None:
+    """Return a number of rows per decade, or None."""
+    if given is not None and not (is_number(given) and given >= 0 and float(given).is_integer()):
+        raise ValueError(
+            f"{name} should be at least 0, which switches diagnosis off, and whole; got {given!r}."
+        )
+    return None if given is None else int(given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Limits of a run, None for no limit; a run that has ended continues under larger ones."""
+
+    budget: int | None = setting(
+        None,
+        "Maximum number of evaluations of single components f_i. The price of every query is\n"
+        "compared with it first; the run never exceeds it.",
+        positive_whole,
+    )
+    max_iter: int | None = setting(None, "Maximum number of iterations.", positive_whole)
+    max_lmo: int | None = setting(
+        None,
+        "Maximum number of calls of the linear minimisation oracle, checked between iterations.",
+        positive_whole,
+    )
+    max_time: float | None = setting(
+        None,
+        "Maximum seconds of queries and computation, without diagnosis; checked between iterations.",
+        positive,
+    )
+
+    def __post_init__(self) -> None:
+        for one in dataclasses.fields(self):
+            check = one.metadata.get("check")
+            if check is not None:
+                vars(self)[one.name] = check(one.name, vars(self)[one.name])
+
+    @property
+    def none(self) -> bool:
+        """Return True if no limit is set."""
+        return all(vars(self)[one.name] is None for one in dataclasses.fields(Limits))
+
+    def granted(self, reserve: int) -> int | None:
+        """Return the queries that iterations may spend in all if ``reserve`` is kept back."""
+        return None if self.budget is None else self.budget - reserve
+
+    def with_(self, **limits: float | None) -> Limits:
+        """Return the limits with some of them replaced."""
+        names = [one.name for one in dataclasses.fields(Limits)]
+        if unknown := limits.keys() - set(names):
+            raise TypeError(
+                f"There is no limit {min(unknown)!r}; there are {', '.join(names[:-1])} and {names[-1]}."
+            )
+        return replace(self, **limits)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Spec(Limits):
+    """What was asked for when a run began; the problem's functions are in :class:`Attached`."""
+
+    set: SetLike
+    dim: int = setting(None, "Dimension of x.", size)
+    n: int = setting(1, "Number of components of the sum.", size)
+    outputs: int = setting(1, "Numbers that one evaluation returns; used with ``outer``.", size)
+    method: MethodLike = setting(
+        "auto", 'A registered name (:func:`zofw.methods`), a settings object, or "auto".'
+    )
+    x0: ArrayLike | None = setting(
+        None,
+        "A point of the set to start from; by default the set's own initial point. If rounding took it\n"
+        "off the set it is put back, and ``result.reasons`` says so.",
+    )
+    known: tuple[Sequence[Sequence[float]] | Array, ArrayLike] | None = setting(
+        None,
+        "Points that were evaluated before and their values, (m, d) and (m,), instead of x0. The run\n"
+        "starts from the best point that lies in the set, and evaluates it once to check its value;\n"
+        "``interpolation`` puts the others into its model.",
+    )
+    rng: Seed = setting(
+        None,
+        "Seed, ``SeedSequence``, ``Generator`` or None. The same seed gives the same run, bit for bit.",
+    )
+    gap_tol: float | None = setting(
+        None,
+        "Stop when the method's bound of the Frank-Wolfe gap is at most this, or its estimate if it has\n"
+        "no bound.",
+        tolerance,
+    )
+    inside: bool = setting(
+        False,
+        "Evaluate only points of the set: for simulators and models that are undefined outside it. See\n"
+        ":func:`~zofw.run.session.inside.keep_inside`.",
+    )
+    resolution: float = setting(
+        0.0,
+        "Smallest Euclidean distance at which the evaluator (a laboratory, a simulator) can tell two\n"
+        "points apart. The default methods choose their radii by it and measure the noise of the values\n"
+        "by asking for one point again; a method with a shorter radius of its own is refused.",
+        distance,
+    )
+    structure: bool = setting(
+        True,
+        "Let a method use what the problem knows of the coordinates that each component depends on\n"
+        "(sparse samples, entries of a matrix, ``BlackBox(…, support=…)``): knowledge beyond values.",
+    )
+    diagnose: int | None = setting(
+        None,
+        "How many times per decade of queries the exact objective is put on the trace without being\n"
+        "counted. By default 20 if the problem computes its mean, as a linear model does. Your own\n"
+        "function is evaluated only within the budget: a part of it, n queries or a sample for a\n"
+        'hundredth, is kept back to pay for ``fun`` and charged to the line "result" of the ledger. With\n'
+        "a number here the objective is evaluated beyond the budget; 0 switches everything off.",
+        rows,
+    )
+    outer: Outer | None = setting(
+        None,
+        "A function of the components to minimise instead of their mean, such as\n"
+        "``zofw.outer.CVaR(0.9)``: for sums whose components are scenarios; see :mod:`zofw.outer`. Every\n"
+        "query asks all n components.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.none:
+            names = " or ".join(one.name for one in dataclasses.fields(Limits)[1:])
+            raise ValueError(f"Nothing would ever stop this run: give a budget, or {names}.")
+        if self.known is not None and self.x0 is not None:
+            raise ValueError("x0 and known both say where to start; give one of them.")
+
+    @property
+    def limits(self) -> Limits:
+        """Return the limits alone."""
+        return Limits(**{one.name: vars(self)[one.name] for one in dataclasses.fields(Limits)})
+
+
+class LimitSettings(TypedDict, total=False):
+    """The fields of :class:`Limits`, for type checkers."""
+
+    budget: int | None
+    max_iter: int | None
+    max_lmo: int | None
+    max_time: float | None
+
+
+class Settings(LimitSettings, total=False):
+    """The fields of :class:`Spec` beyond the sizes, for type checkers."""
+
+    method: MethodLike
+    x0: ArrayLike | None
+    known: tuple[Sequence[Sequence[float]] | Array, ArrayLike] | None
+    rng: Seed
+    gap_tol: float | None
+    inside: bool
+    resolution: float
+    structure: bool
+    diagnose: int | None
+    outer: Outer | None
+
+
+OF_SETTINGS = sorted(
+    (one for one in dataclasses.fields(Spec) if one.name in Settings.__annotations__),
+    key=lambda one: one.name != "method",
+)
+
+
+def with_settings(thing: T) -> T:
+    """Put the settings into the signature and the docstring of a function or class."""
+    target: Any = thing
+    signature = inspect.signature(target)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    settings = [
+        inspect.Parameter(one.name, keyword, default=one.default, annotation=one.type) for one in OF_SETTINGS
+    ]
+    ordered = sorted([*settings, *own], key=lambda one: one.kind)
+    target.__signature__ = signature.replace(parameters=ordered)
+    texts = [f"    {one.name}\n" + _indented(one.metadata["text"]) for one in OF_SETTINGS]
+    target.__doc__ = (target.__doc__ or "").replace(PLACE, "".join(texts))
+    return thing
+
+
+def _indented(text: str) -> str:
+    return "".join(f"        {line}\n" for line in text.splitlines())
