@@ -12,7 +12,7 @@ from zofw_paper.data.catalogue import Archive, DataPart, Dataset, File, Kind, da
 from zofw_paper.data.errors import DataError
 from zofw_paper.data.images import Images, read_cifar10, read_idx
 from zofw_paper.data.libsvm import read_libsvm
-from zofw_paper.data.loading import Check, load, verify
+from zofw_paper.data.loading import Check, load, load_cifar10, verify
 from zofw_paper.data.store import cache_folder, fetch, locate
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "datasets",
     "fetch",
     "load",
+    "load_cifar10",
     "locate",
     "read_cifar10",
     "read_idx",

@@ -20,7 +20,7 @@ from zofw_paper.data.libsvm import read_libsvm
 from zofw_paper.data.packing import read_bytes
 from zofw_paper.data.store import Stored, cache_folder, check, find, obtain
 
-__all__ = ["Check", "load", "verify"]
+__all__ = ["Check", "load", "load_cifar10", "verify"]
 
 Floats = NDArray[np.float64]
 SparseData = tuple[csr_array, Floats]
@@ -90,6 +90,11 @@ class Check:
     path: Path | None
     status: Literal["ok", "missing", "damaged", "no checksum"]
     detail: str = ""
+
+
+def load_cifar10(name: str = "cifar-10", split: str = "train") -> Images:
+    """Return the images of CIFAR-10, by default the 50,000 of the training set, as ``zofw.data.load`` does."""
+    return load("cifar10", split=split)
 
 
 def verify(name: str) -> tuple[Check, ...]:
