@@ -17,6 +17,7 @@ from attacks import (
     Finding,
     answers,
     budgets,
+    configurations,
     disk,
     files,
     interrupts,
@@ -28,6 +29,7 @@ from attacks import (
 )
 
 ATTACKS: dict[str, Attack] = {
+    "configurations": configurations.attack,
     "budgets": budgets.attack,
     "kills": kills.attack,
     "workers": workers.attack,

@@ -21,6 +21,7 @@ from zofw.problems import BlackBox, evaluate
 from zofw.run.answering import pipeline
 from zofw.run.files import run_files
 from zofw.run.files.documents import decode, encode, read_document, write_document
+from zofw.sets import as_set
 
 
 @pytest.fixture
@@ -154,6 +155,12 @@ def test_sets_and_methods_of_ones_own(tmp_path):
     np.testing.assert_array_equal(again.x, session.x)
     with pytest.raises(ValueError, match="was saved with the set"):
         zofw.Session.resume(tmp_path / "own.npz", set=Corner(2.0))
+
+    for region in (Corner(1.0), zofw.Product((Corner(1.0), zofw.Box(-1.0, 1.0)), (3, 3))):
+        path, x0 = tmp_path / f"{type(region).__name__}.npz", as_set(region).lmo(np.ones(f.dim))
+        given = {"method": "zo-fw", "x0": x0, "rng": 0, "checkpoint": path}
+        zofw.minimize(f, region, budget=500, **given)
+        assert zofw.minimize(f, region, budget=900, resume=True, **given).nfev > 500
 
     class Plain:
         def lmo(self, g):

@@ -8,7 +8,7 @@ import logging
 import math
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -79,10 +79,19 @@ class Attached:
 
     def classes(self) -> dict[str, type]:
         """Classes of what was handed over, and of a method's state, by their path."""
-        own = [base for thing in (self.set, self.method, self.outer) for base in inspect.getmro(type(thing))]
+        parts = parts_of((self.set, self.method, self.outer))
+        own = [base for part in parts for base in inspect.getmro(type(part))]
         kinds = [kind for base in own for kind in (base, vars(base).get("State"))]
         owned = [kind for kind in kinds if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
         return {f"{kind.__module__}:{kind.__qualname__}": kind for kind in owned} | dict(self.known)
+
+
+def parts_of(thing: object) -> Iterator[object]:
+    """Return a value and everything in its fields, such as the factors of a product of sets."""
+    yield thing
+    fields = dataclasses.is_dataclass(thing) and not isinstance(thing, type)
+    for inner in vars(thing).values() if fields else thing if isinstance(thing, (tuple, list)) else ():
+        yield from parts_of(inner)
 
 
 def begin(spec: Spec, attached: Attached) -> tuple[Run, Task]:
