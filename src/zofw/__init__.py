@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from zofw.algorithms import ExploreCorrect, Interpolation, RidgeNewton
 from zofw.algorithms import methods as _methods
 from zofw.comparison import compare
 from zofw.core import EvaluationError
-from zofw.deprecations import moved
+from zofw.deprecations import moved, unknown
 from zofw.papers import ZSFWDVR
 from zofw.references import reference
 from zofw.run import (
@@ -100,7 +99,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("zofw.run.record.result").Result
     if name == "scipy_method":
         return importlib.import_module("zofw.adapters.scipy").scipy_method
-    raise AttributeError(f"module 'zofw' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+    raise AttributeError(unknown(name, __all__))
 
 
 __all__ = [

@@ -1,14 +1,15 @@
-"""Names on their way out: they work, warn, and say what to write instead."""
+"""Names that are not, or no longer, where they are looked for: what to write instead."""
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["DEPRECATED", "deprecated", "moved"]
+__all__ = ["DEPRECATED", "deprecated", "moved", "unknown"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -77,3 +78,31 @@ def moved(name: str, home: str, *, removed: str) -> Any:
     sentence = f"zofw.{name} has moved and will be removed in {removed}. Write {home}.{name} instead."
     warnings.warn(sentence, DeprecationWarning, stacklevel=3)
     return vars(importlib.import_module(home))[name]
+
+
+def unknown(name: str, names: Iterable[str]) -> str:
+    """Return the sentence about a name that zofw does not have at its top level, with the path of the nearest one.
+
+    Examples
+    --------
+    >>> unknown("BlackBox", [])
+    "module 'zofw' has no attribute 'BlackBox'; write zofw.problems.BlackBox."
+    >>> unknown("Simplx", ["Simplex", "L1Ball"])
+    "module 'zofw' has no attribute 'Simplx'; did you mean zofw.Simplex?"
+    """
+    places: dict[str, str] = {}
+    for home in ("directions", "core", "run", "adapters", "problems", "papers"):
+        module = importlib.import_module(f"zofw.{home}")
+        places |= {each: f"zofw.{home}.{each}" for each in vars(module).get("__all__", dir(module))}
+    places |= {each: f"zofw.{each}" for each in names}
+    sentence = f"module 'zofw' has no attribute {name!r}"
+    if name.startswith("maximi"):
+        return f"{sentence}; write zofw.minimize(lambda x: -f(x), …)."
+    if name in places:
+        return f"{sentence}; write {places[name]}."
+    lower = {each.lower(): place for each, place in places.items()}
+    longer = [each for each in map(str.lower, names) if each.startswith(name.lower())]
+    near = longer or difflib.get_close_matches(name.lower(), lower, 1)
+    return (
+        f"{sentence}; did you mean {lower[near[0]]}?" if near else f"{sentence}; dir(zofw) lists its names."
+    )

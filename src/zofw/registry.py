@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Registry", "UnknownName"]
 
+MANY = 20  # names that are too many for an error
 K = TypeVar("K")
 C = TypeVar("C", bound=type)
 
@@ -85,10 +86,10 @@ class Registry(Mapping[str, type[K]]):
             known = [*self._classes, *self.others]
             close = get_close_matches(str(name), known, n=3)
             names = ", ".join(map(repr, close or known)) or "nothing yet"
-            raise UnknownName(
-                f"There is no {self.kind} named {name!r}; "
-                + (f"did you mean {names}?" if close else f"there is {names}.")
-            )
+            there = f"did you mean {names}?" if close else f"there is {names}."
+            if len(known) > MANY and not close:
+                there = f"zofw.{self.kind.split()[0]}s() lists the {len(known)} that there are."
+            raise UnknownName(f"There is no {self.kind} named {name!r}; {there}")
         return self._classes[name]
 
     def __contains__(self, name: object) -> bool:

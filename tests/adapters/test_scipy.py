@@ -93,7 +93,7 @@ def test_linear_constraints_are_a_set():
     )
     np.testing.assert_array_equal(result.x, same.x)
     with pytest.raises(TypeError, match="LinearConstraint"):
-        minimize(Counted(), START, constraints={"type": "eq", "fun": np.sum}, method=zofw.scipy_method())
+        minimize(Counted(), START, constraints={"type": "eq", "fun": np.prod}, method=zofw.scipy_method())
 
 
 def test_bounds_may_fix_a_coordinate():
@@ -176,7 +176,6 @@ def test_other_settings_reach_the_run(tmp_path):
             {"method": zofw.scipy_method(zofw.Simplex()), "constraints": LinearConstraint(np.ones(4), 1, 1)},
             "and both was given",
         ),
-        ({"method": zofw.scipy_method(zofw.L1Ball(0.1))}, "x0 is not a point of"),
     ],
 )
 def test_what_cannot_be_done_is_said(arguments, sentence):

@@ -156,12 +156,14 @@ def test_the_note_is_in_the_result():
     assert "put back" in result.reasons["x0"]
 
 
-def test_a_start_elsewhere_is_told_how_far():
-    with pytest.raises(ValueError, match=r"a member is 0\.5 away"):
-        zofw.minimize(f, zofw.L2Ball(1.0), x0=[1.5, 0.0], budget=100)
-    hull = zofw.ConvexHull(np.eye(3))
-    with pytest.raises(ValueError, match=r"a member is 1\.15 away"):
-        zofw.minimize(f, hull, x0=[1.0, 1.0, 1.0], budget=100)
+@pytest.mark.parametrize(
+    ("region", "x0", "distance"),
+    [(zofw.L2Ball(1.0), [1.5, 0.0], "0.5"), (zofw.ConvexHull(np.eye(3)), [1.0, 1.0, 1.0], "1.2")],
+)
+def test_a_start_elsewhere_is_put_to_the_set_and_warned_of(region, x0, distance):
+    with pytest.warns(UserWarning, match=f"the run starts {distance} away"):
+        result = zofw.minimize(f, region, x0=x0, budget=100, rng=0)
+    assert f"starts {distance} away" in result.reasons["x0"]
 
 
 def test_known_points_choose_the_start_which_is_evaluated_once():

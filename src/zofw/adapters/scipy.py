@@ -17,14 +17,14 @@ from zofw.core import Array, MethodLike, Seed
 from zofw.problems import BlackBox, mean_value
 from zofw.run import BudgetError, minimize
 from zofw.run.record.result import Result
-from zofw.sets import Region, SetLike, as_set, can_clip
+from zofw.sets import Region, SetLike, as_set, can_clip, without_dictionaries
 
 PER_COORDINATE = 1000  # evaluations for each coordinate where no limit is given
 
 
 def scipy_method(
     set: SetLike | None = None,
-    *,
+    *more: object,
     method: MethodLike = "auto",
     budget: int | None = None,
     rng: Seed = None,
@@ -36,6 +36,8 @@ def scipy_method(
     ----------
     set
         A set such as ``L1Ball(2.0)``, or any object with ``lmo(g)``. By default that of SciPy's ``bounds`` and linear ``constraints``.
+    more
+        Nothing: an error says how to call this if SciPy was given the function itself.
     method, rng
         As in :func:`zofw.minimize`.
     budget
@@ -60,6 +62,10 @@ def scipy_method(
     >>> bool(result.fun < 0.2501), result.nfev <= 500
     (True, True)
     """
+    if more:
+        raise TypeError(
+            "scipy_method makes a method and is called first: minimize(f, x0, method=zofw.scipy_method(), bounds=…)."
+        )
     taken = {"x0", "callback", "diagnose"} & settings.keys()
     if taken:
         raise TypeError(
@@ -178,4 +184,4 @@ def _region(
         lower = [-np.inf if low is None else low for low, _ in pairs]
         upper = [np.inf if high is None else high for _, high in pairs]
         bounds = Bounds(lower, upper)
-    return as_set([*given, *([] if bounds is None else [bounds])])
+    return as_set(without_dictionaries([*given, *([] if bounds is None else [bounds])], dim))

@@ -84,11 +84,18 @@ class BlackBox:
     def __post_init__(self) -> None:
         if not callable(self.fun):
             raise TypeError(f"BlackBox needs a function to call; got {type(self.fun).__name__}.")
+        if any(map(inspect.iscoroutinefunction, (self.fun, type(self.fun).__call__))):
+            raise TypeError("The function is async; give one that waits: lambda x: asyncio.run(f(x)).")
+        if not self.vectorized and self._required >= 3:
+            raise TypeError(
+                f"The function takes {self._required} arguments, and it is called with one array x: give lambda x: f(*x) if they are "
+                "the coordinates, or lambda x: f(x, a, b) if some are fixed."
+            )
         if self.n == UNSTATED:
             if not self.vectorized and self._required >= 2:
                 raise ValueError(
                     "The function takes a point and a component, and the number of components is not known: give n=… (n=1 for one "
-                    "component), or a function of the point alone."
+                    "component), or a function of the point only: lambda x: f(*x) if its arguments are the coordinates."
                 )
             object.__setattr__(self, "n", 1)
         elif not self.vectorized and isinstance(self.n, (int, np.integer)) and self.n > 1 and self._most < 2:
@@ -246,6 +253,8 @@ class BlackBox:
             array = np.empty(0)
         if array.size != 1 or array.dtype.kind not in "fiub":
             hint = " Does it end with return?" if value is None else ""
+            if isinstance(value, (tuple, dict)):
+                hint = " Return the value only; gradients and other parts are not used."
             raise EvaluationError(
                 f"The objective should return one number for component {component}; it returned {value!r:.80}.{hint}",
                 point=x,

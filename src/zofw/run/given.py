@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import logging
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -15,11 +16,12 @@ from zofw.arrays import to_numpy
 from zofw.core import Array, Problem, Seed
 from zofw.differences import LARGEST
 from zofw.problems import BlackBox
-from zofw.sets import Region, can_clip
+from zofw.sets import Region, can_clip, can_project
 
 logger = logging.getLogger("zofw")
 
 ROUNDING = 1e-6  # a start this near to the set, relative to its size, was taken off it by rounding
+FAR = 1e-2  # times the norm of x0 or of the member nearest to it: farther away, a start is not what was meant
 
 A_SETTING = (
     "it is a setting of a method: method=zofw.ZSFWDVR(batch_size=…, directions=…, step_size=…, radius=…)"
@@ -130,6 +132,10 @@ def as_problem(
             f"minimize needs a function or a problem of zofw.problems first, and {type(fun).__name__} is neither: "
             "zofw.minimize(f, set, …)."
         )
+    if isinstance(x0, (int, float)) and 1 not in (dim, region.fixed_dim):
+        raise ValueError(
+            f"x0 should be a list of coordinates; got {x0!r:.60}. Write [{x0!r:.20}] if x has only one."
+        )
     known = {
         "dim": dim,
         "the length of the starting point": None if x0 is None else numbers("x0", x0).size,
@@ -186,7 +192,7 @@ def known_members(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) 
     members, found = [], []
     for i in np.argsort(np.where(finite, values, np.inf), kind="stable")[: np.count_nonzero(finite)]:
         with suppress(ValueError):
-            members.append(starting_point(region, dim, points[i])[0])
+            members.append(starting_point(region, dim, points[i], move=False)[0])
             found.append(float(values[i]))
     if not members:
         raise ValueError(f"None of the {len(points)} known points with a finite value lies in {region!r}.")
@@ -194,11 +200,13 @@ def known_members(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) 
     return np.array(members), np.array(found)
 
 
-def starting_point(region: Region, dim: int, x0: ArrayLike | None = None) -> tuple[Array, str | None]:
-    """The point a run starts from, and a note if x0 had to be moved.
+def starting_point(
+    region: Region, dim: int, x0: ArrayLike | None = None, *, move: bool = True
+) -> tuple[Array, str | None]:
+    """Return the point a run starts from, and a note if it is not x0 but the nearest member of the set.
 
-    A point that rounding took off the set, as single precision does, is put back; any other that is not a member is refused
-    with its distance.
+    A start that moved far is warned of. Without ``move``, only a point that rounding took off the set is put back, as single
+    precision does, and any other is refused with its distance.
     """
     if x0 is None:
         return np.asarray(region.initial_point(dim), dtype=np.float64), None
@@ -210,17 +218,23 @@ def starting_point(region: Region, dim: int, x0: ArrayLike | None = None) -> tup
     if region.contains(x):
         return x, None
     member, distance, rounding = put_back(region, x)
-    if not rounding:
-        raise ValueError(
-            f"x0 is not a point of {region!r}: a member is {distance:.3g} away, such as {np.array2string(member, threshold=6)}. "
-            "Start from a point of the set, or leave x0 out."
-        )
-    return member, f"x0 was {distance:.1g} outside the set by rounding and was put back"
+    if rounding:
+        return member, f"x0 was {distance:.1g} outside the set by rounding and was put back"
+    if not move:
+        raise ValueError(f"{np.array2string(x, threshold=6)} is {distance:.3g} away from {region!r}.")
+    note = f"x0 is not a point of {region!r:.200}; the run starts {distance:.2g} away, at {np.array2string(member, threshold=6)}"
+    if distance > FAR * max(float(np.linalg.norm(x)), float(np.linalg.norm(member))):
+        warnings.warn(f"{note}. Give a point of the set, or leave x0 out.", UserWarning, stacklevel=5)
+    return member, note
 
 
 def put_back(region: Region, x: Array) -> tuple[Array, float, bool]:
     """Return a member near x, its distance, and whether rounding explains it."""
-    member = region.clip(x) if can_clip(region) else towards(region, x)
+    if can_project(region):
+        nearest = np.asarray(region.project(x), dtype=np.float64)
+        member = region.clip(nearest) if can_clip(region) else nearest
+    else:
+        member = region.clip(x) if can_clip(region) else towards(region, x)
     distance = float(np.linalg.norm(member - x))
     return (
         member,

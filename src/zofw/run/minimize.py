@@ -14,12 +14,12 @@ from zofw.run.answering.pipeline import ExecutorError, Here, Pipeline
 from zofw.run.answering.policy import Retry, as_policy
 from zofw.run.answering.signals import Interrupted, Signals, look
 from zofw.run.files.run_files import RunFiles
-from zofw.run.given import as_problem, entropy_of, first_known, refuse
+from zofw.run.given import as_problem, entropy_of, first_known, numbers, refuse
 from zofw.run.record.status import Status
 from zofw.run.session.session import Observer, Session
 from zofw.run.session.told import AnswerRefused
 from zofw.run.spec import LimitSettings, Settings, with_settings
-from zofw.sets import SetLike, as_set
+from zofw.sets import SetLike, as_set, without_dictionaries
 
 if TYPE_CHECKING:
     from zofw.run.record.result import Result
@@ -57,6 +57,14 @@ def minimize(
     set
         A set such as ``L1Ball(2.0)``; SciPy's ``Bounds``, pairs (low, high) or ``LinearConstraint``; ``"simplex"``; or any
         object with ``lmo(g)``.
+=======
+    method
+        A registered name (:func:`zofw.methods`), a settings object, or "auto".
+    budget
+        Most evaluations of single components f_i. The cost of every query is compared with it first; it is never exceeded.
+    x0
+        A point of the set. The run starts from the nearest member of the set if x0 is not one: ``result.reasons`` says so, and a
+        start that moved far is warned of.
     dim, n
         For a function: its dimension, if neither x0 nor the set determines it, and the number of
         components of a sum.
@@ -114,6 +122,8 @@ def minimize(
         raise TypeError(f"checkpoint should be the path of a file; got {checkpoint!r:.60}.")
     region = as_set(set)
     outer, known, diagnose = settings.get("outer"), settings.get("known"), settings.get("diagnose")
+=======
+    region = as_set(without_dictionaries(set, dim if x0 is None else numbers("x0", x0).size))
     if outer is not None and diagnose:
         raise ValueError(
             "diagnose=… evaluates means; with outer=… leave it out: the trace has the values paid for."

@@ -10,7 +10,7 @@ from zofw.sets.capped_simplex import CappedSimplex
 from zofw.sets.check import Report, check_set
 from zofw.sets.convex_hull import ConvexHull
 from zofw.sets.custom import Custom, can_clip, can_project
-from zofw.sets.given import SetLike, as_set
+from zofw.sets.given import SetLike, as_set, without_dictionaries
 from zofw.sets.group_ball import GroupBall
 from zofw.sets.k_sparse import KSparse
 from zofw.sets.l1_ball import L1Ball
@@ -51,4 +51,5 @@ __all__ = [
     "can_clip",
     "can_project",
     "check_set",
+    "without_dictionaries",
 ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,11 +21,13 @@ from zofw.sets.simplex import Simplex
 if TYPE_CHECKING:
     from scipy.optimize import Bounds, LinearConstraint
 
-__all__ = ["SetLike", "as_set"]
+__all__ = ["SetLike", "as_set", "without_dictionaries"]
 
 sp = lazy("scipy.sparse")
 
-SetLike: TypeAlias = "Region | Oracle | str | type | Bounds | LinearConstraint | Sequence[object]"
+SetLike: TypeAlias = (
+    "Region | Oracle | str | type | Bounds | LinearConstraint | Mapping[str, Any] | Sequence[object]"
+)
 
 
 def as_set(given: SetLike, *, dim: int | None = None, diameter: float | None = None) -> Region:
@@ -57,22 +59,74 @@ def as_set(given: SetLike, *, dim: int | None = None, diameter: float | None = N
     array([ 0., -1.])
     """
     if isinstance(given, str):
-        given = SETS[given]
+        return _of_class(SETS[given], f'The set "{given}" has no size yet')
     if isinstance(given, type):
-        return _of_class(given)
+        return _of_class(given, f"{given.__name__} is a class, and a set is needed")
     if has_oracle(given):
         return from_oracle(given, dim, diameter)
     made = _of_scipy([*given] if isinstance(given, (Sequence, np.ndarray)) else [given])
     return _of_pairs(given) if made is None else made
 
 
-def _of_class(cls: type) -> Region:
-    """An instance of a class that needs no settings."""
+def _of_class(cls: type, found: str) -> Region:
+    """An instance of a class that needs no settings; else a sentence that begins with ``found``."""
     settings = inspect.signature(cls).parameters.values()
     if all(s.default is not s.empty for s in settings):
         return as_set(cls())
     names = ", ".join(f"{s.name}=…" for s in settings if s.default is s.empty)
-    raise TypeError(f"{cls.__name__} is a class, and a set is needed; write {cls.__name__}({names}).")
+    raise TypeError(f"{found}; write {cls.__name__}({names}).")
+
+
+def without_dictionaries(given: Any, dim: int | None) -> Any:
+    """Return the set as it was given, with SciPy's dictionaries of affine functions as LinearConstraints.
+
+    Parameters
+    ----------
+    given
+        Anything that `as_set` takes, or dictionaries such as ``{"type": "eq", "fun": lambda x: x.sum() - 1}``.
+    dim
+        Dimension d of x, if it is known. An affine function follows from its values at 0 and at the unit vectors; its value
+        at one more point must agree.
+    """
+    parts = [*given] if isinstance(given, (list, tuple)) else [given]
+    if not any(isinstance(part, dict) and "fun" in part for part in parts):
+        return given
+    if dim is None:
+        raise ValueError("The dimension is not known from a dictionary of constraints: give dim=… or x0=….")
+    return [_affine(part, dim) if isinstance(part, dict) else part for part in parts]
+
+
+def _affine(constraint: dict[str, Any], dim: int) -> LinearConstraint:
+    """The rows A x = b or A x ≥ b of SciPy's dictionary, if its function is affine."""
+    from scipy.optimize import LinearConstraint
+
+    fun: Callable[..., ArrayLike] = constraint["fun"]
+    args = constraint.get("args", ())
+    signs = (-1.0) ** np.arange(1, dim + 1)  # entries of both signs: |x| is no affine function
+    check = signs * np.random.default_rng(dim).uniform(1.0, 2.0, dim)
+    try:
+        points = np.vstack([np.zeros(dim), np.eye(dim), check])
+        values = np.array([np.atleast_1d(fun(x, *args)) for x in points], dtype=np.float64)
+    except Exception as error:
+        raise TypeError(
+            f"The constraint of type {constraint.get('type')!r} failed: {error}. {LINEAR}"
+        ) from error
+    A = (values[1:-1] - values[0]).T
+    size = 1e-9 * max(1.0, float(np.abs(values).max()))
+    if (
+        constraint.get("type") not in ("eq", "ineq")
+        or not np.abs(A @ check + values[0] - values[-1]).max() <= size
+    ):
+        raise TypeError(f"The constraint of type {constraint.get('type')!r} is not affine. {LINEAR}")
+    whole = np.round(A)
+    A = np.where(np.abs(A - whole) <= 1e-3 * size, whole, A)  # x.sum() − 0.3 loses the last bits of 1
+    return LinearConstraint(A, -values[0], -values[0] if constraint["type"] == "eq" else np.inf)
+
+
+LINEAR = (
+    "Write linear constraints as scipy.optimize.LinearConstraint(A, lb, ub), a ball as zofw.L2Ball(radius), or any convex "
+    "set as an object with lmo(g) that returns a minimiser of ⟨g, s⟩."
+)
 
 
 def _of_pairs(given: object) -> Box:
@@ -82,8 +136,11 @@ def _of_pairs(given: object) -> Box:
         pairs = np.asarray(rows).astype(np.float64)  # None becomes NaN
     except (TypeError, ValueError):
         pairs = np.empty(0)
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
+    ends = isinstance(given, tuple) and len(given) == 2 and all(isinstance(end, np.ndarray) for end in given)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or ends:
         found = "none was given" if given is None else f"{name_of(given)} is not one: {given!r:.60}"
+        if pairs.ndim == 1 and pairs.size > 2:
+            found += "; a point goes after the set, as x0=…"
         raise TypeError(
             f"A set is needed, and {found}. Give a set such as zofw.Simplex(), zofw.Box(low, high) "
             "or zofw.Polytope(A_ub=…, b_ub=…), a list of pairs (low, high), scipy.optimize.Bounds or LinearConstraint, or an "
@@ -101,12 +158,15 @@ def _of_scipy(parts: Sequence[object]) -> Region | None:
     """The set of SciPy's Bounds and LinearConstraints; None if the parts are something else."""
     from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
-    if any(isinstance(part, (NonlinearConstraint, dict)) for part in parts):
+    named = next((part for part in parts if isinstance(part, dict) and "fun" not in part), None)
+    if named is not None:
+        names = ", ".join(f"{name}=x[{i}]" for i, name in enumerate(named))
         raise TypeError(
-            "A set is needed, and a nonlinear constraint or a dictionary does not describe one. Write linear constraints as "
-            "scipy.optimize.LinearConstraint(A, lb, ub), a ball as zofw.L2Ball(radius), or any convex set as an object with "
-            "lmo(g) that returns a minimiser of ⟨g, s⟩."
+            f"A set is needed, and a dictionary of names is not one. Give its pairs (low, high) as a list, {[*named.values()]!r:.60}, "
+            f"and a function of one array: lambda x: f({names})."
         )
+    if any(isinstance(part, (NonlinearConstraint, dict)) for part in parts):
+        raise TypeError(f"A set is needed, and a nonlinear constraint does not describe one. {LINEAR}")
     bounds = [part for part in parts if isinstance(part, Bounds)]
     rows = [part for part in parts if isinstance(part, LinearConstraint)]
     if not parts or len(bounds) + len(rows) != len(parts) or len(bounds) > 1:
@@ -140,7 +200,7 @@ def _polytope(constraints: Sequence[LinearConstraint], box: Bounds) -> Region:
         total = float(high[equal][0] / row[0]) if row[0] else 0.0
         if np.all(row == row[0]) and total > 0:
             free = not lower.any() and upper.min() >= total
-            return Simplex(total) if free else CappedSimplex(total, upper, lower)
+            return Simplex(total, dim) if free else CappedSimplex(total, upper, lower)
     return Polytope(
         np.concatenate([A[above], 0.0 - A[below]]),
         np.concatenate([high[above], -low[below]]),

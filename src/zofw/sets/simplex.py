@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import Inball, Vertices, finite, gradient, point, positive, register
+from zofw.sets.protocol import Inball, Vertices, counting, finite, gradient, point, positive, register
 from zofw.sets.thresholds import project_capped, settle
 
 __all__ = ["Simplex", "centred_radius"]
@@ -34,6 +34,8 @@ class Simplex(Vertices):
     ----------
     total
         The sum a > 0; 1 is the probability simplex.
+    dim
+        Dimension d, if the simplex should refuse all others; by default it has none of its own.
 
     References
     ----------
@@ -46,9 +48,17 @@ class Simplex(Vertices):
     """
 
     total: float = 1.0
+    dim: int | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         positive(self, "total")
+        if self.dim is not None:
+            counting(self, "dim")
+
+    @property
+    def fixed_dim(self) -> int | None:
+        """The dimension given, if any."""
+        return self.dim
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """The vertex a e_i of the least g_i."""

@@ -172,7 +172,8 @@ class Interpolation:
         info = Info(
             gap=bound.gap, gap_error=bound.slope_error / CONFIDENCE, bound=bound.bound, numbers=numbers
         )
-        if bound.bound <= (bound.tolerance if task.gap_tol is None else task.gap_tol):
+        goal = bound.tolerance if task.gap_tol is None else task.gap_tol
+        if bound.bound <= goal and not in_steps(state):
             sentence = (
                 f"The Frank-Wolfe gap at x is at most {bound.bound:.2g} (99 % confidence, from two-sided slopes); "
                 f"values with noise {bound.noise:.1g} show none below {bound.tolerance:.2g}."
@@ -217,4 +218,11 @@ class Interpolation:
             if coarse
             else "No further decrease was found"
         )
-        return Ending(False, f"{found}. What limits: {bound.limit}.")
+        limit = "f returns whole numbers, a score in steps without slopes" if in_steps(state) else bound.limit
+        return Ending(False, f"{found}. What limits: {limit}.")
+
+
+def in_steps(state: State) -> bool:
+    """Return True if all values of f are whole numbers, such as those of a count: slopes then say nothing."""
+    values = state.values[state.values < WORST]
+    return bool((values == np.round(values)).all())

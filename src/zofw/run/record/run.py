@@ -19,11 +19,16 @@ FAILED = "failed"  # the line of the ledger for what was paid and brought no ans
 class BudgetError(ValueError):
     """The budget cannot pay for one iteration; ``least`` is what it takes."""
 
-    def __init__(self, budget: int, least: int, reserve: int, method: str) -> None:
-        kept = f", and {reserve} are kept back to evaluate f at the end" if reserve else ""
+    def __init__(self, budget: int, least: int, reserve: int, method: str, sized: bool = False) -> None:
+        kept = (
+            f", and {reserve} {'is' if reserve == 1 else 'are'} kept back to evaluate f at the end"
+            if reserve
+            else ""
+        )
+        other = ", or choose a smaller batch or fewer directions" if sized else ""
         super().__init__(
             f"A budget of {budget} queries was given; one iteration of {method} takes {least - reserve}{kept}. Give at least "
-            f"{least}, or choose a smaller batch or fewer directions."
+            f"{least}{other}."
         )
         self.least = least
 

@@ -301,7 +301,8 @@ class Loop(RunView):
             return
         if run.nit == run.nfev == 0:
             needed = least_budget(run.n, least) if run.reserve else least
-            raise BudgetError(run.limits.budget or 0, needed, needed - least, run.method.name)
+            sized = not {"batch_size", "directions"}.isdisjoint(vars(run.method))
+            raise BudgetError(run.limits.budget or 0, needed, needed - least, run.method.name, sized)
         raise OutOfBudget
 
     def _again(self, iteration: Iteration) -> StepGenerator:

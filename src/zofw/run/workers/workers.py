@@ -301,7 +301,7 @@ class FuturePool:
     def __init__(self, executor: Executor | Callable[[], OwnExecutor], problem: Problem, token: str) -> None:
         self._make: Callable[[], OwnExecutor] | None = None
         self._made: OwnExecutor | None = None
-        if isinstance(executor, Executor):
+        if isinstance(executor, Executor) and not isinstance(executor, type):
             self._executor: Executor = executor
         else:
             self._make = executor
@@ -370,13 +370,14 @@ class FuturePool:
 def as_engine(executor: ExecutorLike, problem: Problem, timeout: float | None) -> Engine:
     """Workers behind a dask client, a ``concurrent.futures`` executor, or a function that makes one."""
     token = uuid.uuid4().hex
-    if isinstance(executor, Scatters):
+    if isinstance(executor, Scatters) and not isinstance(executor, type):
         from zofw.run.workers.dask import ClientPool
 
         return Workers(ClientPool(executor, problem, token), token, timeout)
     if not (isinstance(executor, Executor) or callable(executor)):
+        count = executor if isinstance(executor, int) else 4
         raise TypeError(
-            "executor should be a dask.distributed.Client, a concurrent.futures.Executor, or a function that makes one; got "
-            f"{type(executor).__name__}."
+            "executor should be a dask.distributed.Client, a concurrent.futures.Executor, or a function that makes one, such as "
+            f"concurrent.futures.ProcessPoolExecutor({count}); got {executor!r:.60}."
         )
     return Workers(FuturePool(executor, problem, token), token, timeout)

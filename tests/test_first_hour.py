@@ -1,0 +1,159 @@
+"""The first hour: each wrong usage is taken, with a note, or gets one sentence that says what to write."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import scipy.optimize
+from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
+
+import zofw
+from zofw.sets import as_set, without_dictionaries
+
+ONES = np.ones(3)
+UNIT = Bounds(0, 1)
+SUM = {"type": "eq", "fun": lambda x: x.sum() - 1}
+BALL = {"type": "ineq", "fun": lambda x: 1 - x @ x}
+ABSOLUTE = {"type": "ineq", "fun": lambda x: 1 - np.abs(x).sum()}
+BROKEN = {"type": "ineq", "fun": lambda x: 1 / 0}
+
+
+def f(x):
+    return float(np.sum((x - [0.5, 0.3, 0.2]) ** 2))
+
+
+async def waits(x):
+    return f(x)
+
+
+class Waits:
+    async def __call__(self, x):
+        return f(x)
+
+
+def of_three(a, b, c):
+    return f(np.array([a, b, c]))
+
+
+def run(fun=f, set="simplex", **more):
+    return zofw.minimize(fun, set, **{"dim": 3, "budget": 90, "rng": 0} | more)
+
+
+REFUSED = {
+    "a misspelt set class": (lambda: zofw.Simplx, AttributeError, "did you mean zofw.Simplex?"),
+    "British spelling": (lambda: zofw.minimise, AttributeError, "did you mean zofw.minimize?"),
+    "maximise": (lambda: zofw.maximise, AttributeError, "write zofw.minimize(lambda x: -f(x), …)"),
+    "an adapter": (lambda: zofw.ZOSampler, AttributeError, "write zofw.adapters.ZOSampler"),
+    "a problem": (lambda: zofw.BlackBox, AttributeError, "write zofw.problems.BlackBox"),
+    "half a name": (lambda: zofw.ZSFW, AttributeError, "did you mean zofw.ZSFWDVR?"),
+    "another name": (lambda: zofw.xyzzy, AttributeError, "dir(zofw) lists its names"),
+    "a set that needs settings": (lambda: run(set="box"), TypeError, '"box" has no size yet; write Box(lower=…, upper=…)'),
+    "a misspelt set": (lambda: run(set="simplx"), KeyError, "did you mean 'simplex'"),
+    "no set": (lambda: zofw.minimize(f, dim=3, budget=90), TypeError, "A set is needed, and none was given"),
+    "the start in the set's place": (lambda: run(set=[0.3, 0.3, 0.4]), TypeError, "a point goes after the set, as x0=…"),
+    "one pair for all": (lambda: run(set=(0, 1)), TypeError, "zofw.Box(low, high)"),
+    "two arrays": (lambda: run(set=(0 * ONES[:2], ONES[:2])), TypeError, "zofw.Box(low, high)"),
+    "bounds by name": (
+        lambda: run(set={"x": (0, 1), "y": (-1, 2)}),
+        TypeError,
+        "a list, [(0, 1), (-1, 2)], and a function of one array: lambda x: f(x=x[0], y=x[1])",
+    ),
+    "open bounds": (lambda: run(set=[(0, None)] * 3), ValueError, "coordinate 0 is open"),
+    "crossed bounds": (lambda: run(set=[(1, 0)] * 3), ValueError, "lower must not exceed upper"),
+    "an empty set": (lambda: run(set=[UNIT, LinearConstraint(ONES, 5, 6)]), ValueError, "the set is empty"),
+    "a ball as a dictionary": (lambda: run(set=[BALL, UNIT]), TypeError, "is not affine. Write linear"),
+    "an ℓ1 ball as a dictionary": (lambda: run(set=[ABSOLUTE, UNIT]), TypeError, "is not affine. Write linear"),
+    "a dictionary that fails": (lambda: run(set=[BROKEN, UNIT]), TypeError, "failed: division by zero. Write"),
+    "a dictionary of no type": (lambda: run(set={"fun": lambda x: x.sum()}), TypeError, "is not affine"),
+    "a dictionary, no dimension": (lambda: run(set=[SUM, UNIT], dim=None), ValueError, "give dim=… or x0=…"),
+    "a dictionary without bounds": (lambda: run(set=SUM), ValueError, "unbounded; add bounds"),
+    "a nonlinear constraint": (lambda: run(set=NonlinearConstraint(f, 0, 1)), TypeError, "zofw.L2Ball(radius)"),
+    "a function of coordinates": (lambda: run(of_three), TypeError, "give lambda x: f(*x) if they are"),
+    "a function of two": (lambda: run(lambda a, b: a + b), ValueError, "lambda x: f(*x) if its arguments are"),
+    "an async function": (lambda: run(waits), TypeError, "lambda x: asyncio.run(f(x))"),
+    "an async object": (lambda: run(Waits()), TypeError, "lambda x: asyncio.run(f(x))"),
+    "a number for a start": (lambda: run(x0=0.3), ValueError, "x0 should be a list of coordinates; got 0.3"),
+    "a start too short": (lambda: run(x0=[0.5, 0.5]), ValueError, "dim is 3, the length of the starting point is 2"),
+    "a start that is not finite": (lambda: run(x0=[np.nan, 0, 1]), ValueError, "not finite"),
+    "workers by number": (lambda: run(executor=4), TypeError, "concurrent.futures.ProcessPoolExecutor(4); got 4"),
+    "workers by text": (lambda: run(executor="4"), TypeError, "a function that makes one"),
+    "a method of SciPy": (lambda: run(method="SLSQP"), KeyError, "zofw.methods() lists the"),
+    "the class of a method": (lambda: run(method=zofw.Interpolation), TypeError, "settings such as Interpolation()"),
+    "scipy_method as a method": (
+        lambda: scipy.optimize.minimize(f, ONES / 3, method=zofw.scipy_method),
+        TypeError,
+        "scipy_method makes a method and is called first: minimize(f, x0, method=zofw.scipy_method(), bounds=…)",
+    ),
+    "hardly a budget": (lambda: run(budget=3), zofw.BudgetError, "1 is kept back to evaluate f at the end. Give at least 7.$"),
+    "hardly a budget for settings": (
+        lambda: run(budget=3, method=zofw.ZSFWDVR(directions=9)),
+        zofw.BudgetError,
+        "or choose a smaller batch or fewer directions",
+    ),
+    "a budget as text": (lambda: run(budget="90"), ValueError, "budget should be a positive whole number; got '90'"),
+    "no limit": (lambda: run(budget=None), ValueError, "give a budget, or max_iter"),
+    "a value and a gradient": (lambda: run(lambda x: (f(x), 2 * x)), zofw.EvaluationError, "Return the value only"),
+    "a dictionary of values": (lambda: run(lambda x: {"loss": f(x)}), zofw.EvaluationError, "Return the value only"),
+    "no return": (lambda: run(lambda x: None), zofw.EvaluationError, "Does it end with return?"),
+    "a keyword of SciPy": (lambda: run(constraints=SUM), TypeError, "give them as the set"),
+    "a path that is none": (lambda: run(checkpoint=True), TypeError, "the path of a file; got True"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_mistake_gets_the_line_to_write(case):
+    call, error, sentence = REFUSED[case]
+    pattern = sentence if sentence.endswith("$") else re.escape(sentence)
+    with pytest.raises(error, match=pattern) as found:
+        call()
+    assert len(str(found.value)) < 420
+
+
+TAKEN = {
+    "a start rounded by people": (lambda: run(x0=[0.333, 0.333, 0.333]), "the run starts 0.00058 away"),
+    "a start of single precision": (lambda: run(x0=np.float32([0.1, 0.2, 0.7])), None),
+    "an equation as a dictionary": (lambda: run(set=[SUM, UNIT]), None),
+    "the same by x0": (lambda: run(set=[SUM, UNIT], dim=None, x0=[0.2, 0.3, 0.5]), None),
+    "bounds first": (lambda: run(set=[UNIT, LinearConstraint(ONES, 1, 1)], dim=None), None),
+    "rows of a matrix": (lambda: run(set=[Bounds(0 * ONES, ONES), LinearConstraint(ONES[None], 1, 1)], dim=None), None),
+    "an inequality as a dictionary": (lambda: run(set=[{"type": "ineq", "fun": lambda x, c: c - x.sum(), "args": (1,)}, UNIT]), None),
+    "dictionaries in SciPy": (
+        lambda: scipy.optimize.minimize(f, ONES / 3, method=zofw.scipy_method(budget=90), bounds=UNIT, constraints=SUM), None
+    ),
+    "the class of an executor": (lambda: run(executor=ThreadPoolExecutor), None),
+    "a budget in floating point": (lambda: run(budget=9e1), None),
+    "a function that returns an array of one": (lambda: run(lambda x: np.array([f(x)])), None),
+    "a function that changes its argument": (lambda: run(lambda x: [f(x), x.fill(7)][0]), None),
+    "coordinates as arguments": (lambda: run(lambda x: of_three(*x)), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TAKEN)
+def test_a_habit_of_other_libraries_is_taken(case):
+    call, note = TAKEN[case]
+    result = call()
+    np.testing.assert_allclose(result.x, [0.5, 0.3, 0.2], atol=1e-3)
+    if note is not None:
+        assert note in result.reasons["x0"]
+
+
+def test_a_start_far_off_the_set_is_moved_and_warned_of():
+    with pytest.warns(UserWarning, match=r"the run starts 0\.29 away, at \[0\.33"):
+        result = run(x0=[0.5, 0.5, 0.5], max_iter=1)
+    assert "the run starts 0.29 away" in result.reasons["x0"]
+
+
+@pytest.mark.parametrize("kind", [bool, int, np.bool_, np.int64])
+def test_whole_numbers_are_a_score_in_steps(kind):
+    result = run(lambda x: kind(max(0, 7 * x[0] - 0.7)), budget=200)
+    assert not result.success and "a score in steps" in result.message
+
+
+@pytest.mark.parametrize("total", [0.3, 1.0, 7.7, 1e6])
+def test_the_rows_of_a_dictionary_are_exact(total):
+    made = without_dictionaries([{"type": "eq", "fun": lambda x: x.sum() - total}, UNIT], 50)
+    region = as_set([made[0], Bounds(0, np.inf)])
+    assert isinstance(region, zofw.Simplex) and region.total == total and region.fixed_dim == 50
