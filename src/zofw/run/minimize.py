@@ -57,14 +57,6 @@ def minimize(
     set
         A set such as ``L1Ball(2.0)``; SciPy's ``Bounds``, pairs (low, high) or ``LinearConstraint``; ``"simplex"``; or any
         object with ``lmo(g)``.
-=======
-    method
-        A registered name (:func:`zofw.methods`), a settings object, or "auto".
-    budget
-        Most evaluations of single components f_i. The cost of every query is compared with it first; it is never exceeded.
-    x0
-        A point of the set. The run starts from the nearest member of the set if x0 is not one: ``result.reasons`` says so, and a
-        start that moved far is warned of.
     dim, n
         For a function: its dimension, if neither x0 nor the set determines it, and the number of
         components of a sum.
@@ -120,17 +112,14 @@ def minimize(
         )
     if checkpoint is not None and not isinstance(checkpoint, (str, os.PathLike)):
         raise TypeError(f"checkpoint should be the path of a file; got {checkpoint!r:.60}.")
-    region = as_set(set)
-    outer, known, diagnose = settings.get("outer"), settings.get("known"), settings.get("diagnose")
-=======
+    x0 = settings.get("x0")
     region = as_set(without_dictionaries(set, dim if x0 is None else numbers("x0", x0).size))
+    outer, known, diagnose = settings.get("outer"), settings.get("known"), settings.get("diagnose")
     if outer is not None and diagnose:
         raise ValueError(
             "diagnose=… evaluates means; with outer=… leave it out: the trace has the values paid for."
         )
-    problem = as_problem(
-        fun, region, settings.get("x0") if known is None else first_known(known), dim, n, worse
-    )
+    problem = as_problem(fun, region, x0 if known is None else first_known(known), dim, n, worse)
     if checkpoint is None and resume:
         raise ValueError(f"resume={resume!r} needs the path of a checkpoint: checkpoint=….")
     from zofw.run.session.observers import callback_observer

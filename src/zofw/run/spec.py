@@ -145,8 +145,8 @@ class Spec(Limits):
     )
     x0: ArrayLike | None = setting(
         None,
-        "A point of the set to start from; by default the set's own initial point. If rounding took it\n"
-        "off the set it is put back, and ``result.reasons`` says so.",
+        "A point of the set to start from; by default the set's own initial point. A point off the set is\n"
+        "replaced by the nearest member; ``result.reasons`` says so, and a warning if it moved far.",
     )
     known: tuple[Sequence[Sequence[float]] | Array, ArrayLike] | None = setting(
         None,
