@@ -199,7 +199,6 @@ def test_what_is_refused_before_the_first_query():
         ({"budget": 0}, "budget should be a positive whole number"),
         ({"budget": 10.5}, "budget should be a positive whole number"),
         ({"max_time": -1}, "max_time should be a positive number"),
-        ({"budget": 99, "x0": np.ones(f.dim)}, "not a point of L1Ball"),
         ({"budget": 99, "x0": np.ones(2)}, "should have 6 entries; it has 2"),
         ({"budget": 99, "x0": np.full(f.dim, np.nan)}, "not finite"),
         ({"budget": 99, "method": "zo-fv"}, "did you mean"),
