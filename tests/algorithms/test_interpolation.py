@@ -475,3 +475,40 @@ def test_a_start_among_walls_looks_for_a_way_out():
     assert result.fun == pytest.approx(0.26, abs=1e-6) and not result.success
     nowhere = zofw.minimize(lambda x: np.inf, zofw.Box(-1.0, 1.0), dim=3, budget=100, rng=0, worse=np.inf)
     assert not nowhere.success and nowhere.nfev <= 100
+
+
+@pytest.mark.parametrize("kind", ["smooth", "kinks", "steps"])
+def test_no_point_is_bought_twice_but_one_to_see_whether_values_repeat(kind):
+    A = np.random.default_rng(3).standard_normal((2 * D, D))
+    functions = {
+        "smooth": rosenbrock,
+        "kinks": lambda x: float(np.abs(A @ (x - 0.1)).max()),
+        "steps": lambda x: float(np.mean(A @ x > 0.4)),
+    }
+    _, asked = run(functions[kind], SETS["box"], 60 * D)
+    assert len(asked) - len({x.tobytes() for x in asked}) <= 1 + (kind == "kinks")
+
+
+def test_equal_values_certify_nothing_and_are_looked_at_as_wide_as_the_set_is():
+    constant, asked = run(lambda x: 0.25, zofw.Box(-1.0, 2.0), 400)
+    assert constant.status is zofw.Status.STALLED
+    assert f"f returned 0.25 at all {len(asked)} points" in constant.message
+    assert max(np.abs(x - asked[0]).max() for x in asked) > 0.9
+    for seed in range(4):
+        start = np.full(3, 0.9)
+        stepped, _ = run(lambda x: x[0] > 0.3, zofw.Box(0.0, 1.0), 200, dim=3, x0=start, seed=seed)
+        assert stepped.fun == 0.0 and stepped.status is not zofw.Status.CONVERGED
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_error_rates_of_few_samples_are_never_called_converged(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.random(20 + 20 * seed) < 0.5
+    votes = np.clip(0.8 * rng.random((len(truth), 4)) + 0.2 * truth[:, None], 0.0, 1.0)
+    result, _ = run(lambda w: float(np.mean((votes @ w > 0.5) != truth)), zofw.Simplex(), 200, dim=4)
+    assert not result.success
+
+
+def test_one_variable_whose_values_are_symmetric_is_certified():
+    result, _ = run(lambda x: 1e6 + 1e3 * float(x[0] ** 2), zofw.Box(-1.0, 1.0), 100, dim=1)
+    assert result.status is zofw.Status.CONVERGED and result.nfev <= 40

@@ -40,7 +40,10 @@ LAST_SWEEPS = 3  # of a bundle that is opened because the model has ended
 SMOOTH_END = 1e-7  # of the diameter: a model that ends quietly at a larger radius has no kink
 REPEATS = 3  # values more at the best point, where two differ
 STOCHASTIC = 1e-12  # of the value: two values at one point differ by more than rounding
+FLAT = 15  # points for each variable that had the same value: the run ends
+MOST_IDLE = 20  # times in a row that a regime asks for known points only
 RADII = (1e-2, 1e-1, 1e-3)  # of the diameter, in turn: where the search goes on if nothing is certified
+WIDER = (-2.0, -0.3)  # later radii are random powers of ten between these, along random axes
 
 
 @methods.register("interpolation")
@@ -73,7 +76,7 @@ class Interpolation:
 
     def most(self, task: Task, state: State) -> float:
         """Queries of the coming iteration: a value, or a sweep; a certificate may begin again, and states none."""
-        if state.regime in ("certificate", "done") and state.bound is None:
+        if state.flat or (state.regime in ("certificate", "done") and state.bound is None):
             return np.inf
         single = state.regime in ("model", "regression") and state.t > 1
         again = REPEATS if np.isnan(state.noise) and state.shrunk else 0
@@ -88,7 +91,7 @@ class Interpolation:
             alone = Ending(True, "The set is a single point.") if frame.rank == 0 else None
             info = Info() if alone is None else Info(gap=0.0, gap_error=0.0, bound=0.0, ending=alone)
             return replace(state, t=1, values=np.array([value])), info
-        if state.regime in ("certificate", "done") and state.bound is None:
+        if state.regime in ("certificate", "done") and state.bound is None and not state.flat:
             state, info = yield from self._certify(task, frame, state, rng)
             return replace(state, t=state.t + 1), info
         if state.regime == "regression":
@@ -98,13 +101,15 @@ class Interpolation:
             state = yield from trust_region.design(task, frame, state)
         elif np.isnan(state.noise) and state.shrunk:
             state = yield from self._repeat(task, frame, state)
-        elif state.regime == "done":
+        elif state.regime == "done" or state.flat:
             state = yield from self._widen(task, frame, state, rng)
         elif state.regime == "model":
             state = yield from trust_region.advance(task, frame, state)
         else:
             state = yield from kinks.advance(task, frame, state)
         state = self._turn(frame, replace(state, stint=state.stint - (len(state.values) - paid)))
+        if state.idle > MOST_IDLE:
+            state = replace(state, regime="done", idle=0)
         x = state.x if state.regime == "regression" else frame.member(state.z)
         numbers = {"radius": state.delta, "points": float(len(state.chosen))}
         return replace(state, t=state.t + 1, x=x), Info(
@@ -188,14 +193,19 @@ class Interpolation:
 
     @staticmethod
     def _widen(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
-        """The model anew from wider points, at another radius each time; while all values are walls, points on the way to random vertices."""
-        if state.value >= WORST:
+        """Restart the model from wider points, at another radius each time; while values do not differ, look at random members."""
+        if state.flat:
             vertices = np.array([frame.lmo(u) for u in rng.standard_normal((frame.rank + 1, frame.rank))])
-            ways = rng.random((len(vertices), 1)) * (vertices - state.z)
+            ways = rng.random((len(vertices), 1)) ** 0.5 * (vertices - state.z)
             state = yield from ask(task, frame, state, state.z + ways)
-            if state.value >= WORST:
+            if state.flat:
                 return state
-        delta = max(state.size * RADII[state.restarts % len(RADII)], trust_region.STEP * task.resolution)
+        axes = None
+        radius = RADII[state.restarts % len(RADII)]
+        if state.restarts >= len(RADII):  # the same points again would show nothing
+            axes = np.linalg.qr(rng.standard_normal((frame.rank, frame.rank)))[0]
+            radius = float(10 ** rng.uniform(*WIDER))
+        delta = max(state.size * radius, trust_region.STEP * task.resolution)
         state = replace(
             state,
             regime="model",
@@ -204,11 +214,14 @@ class Interpolation:
             stint=10**9,
             restarts=state.restarts + 1,
         )
-        return (yield from trust_region.restart(task, frame, state, delta))
+        return (yield from trust_region.restart(task, frame, state, delta, axes))
 
     @staticmethod
     def _stalled(task: Task, frame: Frame, state: State) -> Ending | None:
         """The end of the budget, or of what the resolution allows, at a point whose gap was measured and is not small enough."""
+        if state.flat and state.value < WORST and len(state.values) >= FLAT * (frame.rank + 1):
+            different = len(np.unique(state.points, axis=0))
+            return Ending(False, f"f returned {state.value:.6g} at all {different} points.")
         bound, coarse = state.bound, task.resolution > 0 and trust_region.ended(task, state)
         dear = frame.rank + 1 if state.regime == "done" else 1
         if bound is None or not (coarse or task.remaining < task.n * dear):

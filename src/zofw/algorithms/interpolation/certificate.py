@@ -15,6 +15,9 @@ from zofw.core import WORST, Answer, Array, OutOfBudget, Purpose, Query, Task
 
 PROBES = 2  # random directions along which slopes are compared at h and 2h
 CONFIDENCE = 3.0  # deviations
+LENGTHS_IN_A_LINE = np.array(
+    [[0.9], [0.8]]
+)  # of one variable: equal lengths are equal values of x², which look like steps
 THIN = 1e-6  # of the diameter: a ball in the set that is smaller is no room for differences
 MOST_INWARD = 0.3  # of the way to the centre: the first of three points along it
 NOISE_OF_KINK = 7.0  # times ε/h: what κ shows where there is none, (4S(h) − S(2h))/2h of four values each
@@ -45,14 +48,14 @@ def certify(
     noise, spread, began = max(rounding_of(seen), steps), float(np.ptp(seen)), state
     h = size * min((noise / spread) ** (1 / 3) if spread > 0 else 1.0, 1e-2)
     u = rng.standard_normal((PROBES, r))
-    u /= np.linalg.norm(u, axis=1)[:, None]
+    u /= np.linalg.norm(u, axis=1)[:, None] / (LENGTHS_IN_A_LINE if r == 1 else 1.0)
     axes = np.vstack([np.eye(r), u, 2 * u])
     least = (1 + THIN) * task.resolution / _spacing(axes) if task.resolution else 0.0  # and rounding
     centre, radius = (z, np.inf) if _fits(frame, z, max(h, least) * axes) else frame.inner_ball
     if radius < THIN * size:
         return state, Certificate(np.inf, 0.0, 0.0, 0.0, noise)
     h = max(min(h, 0.1 * radius), least)
-    if task.inside and 2 * h > MOST_INWARD * radius:  # the resolution would lead out of the set
+    if 2 * h > MOST_INWARD * radius:  # the resolution would lead out of the set
         return state, Certificate(np.inf, 0.0, 0.0, 0.0, noise)
     inward = min(2 * h / radius, MOST_INWARD) * (centre - z)
     state, forward, back, base = yield from _around(task, frame, state, z + inward, h * axes)

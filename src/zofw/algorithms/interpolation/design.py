@@ -10,14 +10,15 @@ from zofw.core import Array
 LEAST = 1e-9  # relative to Δ: what an edge must add to the span of those before it
 
 
-def first_points(frame: Frame, z: Array, delta: float) -> Array:
+def first_points(frame: Frame, z: Array, delta: float, axes: Array | None = None) -> Array:
     """Coordinates of r members about Δ from the member z, affinely independent with it as far as the set allows.
 
     Directions are the axes, made orthogonal to the edges that are there. Of x ± Δq, brought into the set by its projection
     or, without one, drawn from x towards the atoms of ±q, the one that reaches farther along q is taken.
     """
     r = frame.rank
-    axes = np.eye(r) if frame.basis is None else _hull_axes(frame.basis)
+    if axes is None:
+        axes = np.eye(r) if frame.basis is None else _hull_axes(frame.basis)
     edges: list[Array] = []
     span = np.zeros((r, 0))
     waiting = list(range(len(axes)))

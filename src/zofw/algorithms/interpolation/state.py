@@ -14,6 +14,7 @@ from zofw.core import WORST, Answer, Array, Indices, OutOfBudget, Purpose, Query
 
 Action = Generator[Query, Answer, "State"]
 SAME = 1e-6  # of ρ: points nearer than this are one
+SAME_POINT = 1e-14  # of the diameter: rounding, and the value is known
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class State:
         None  # of the gap at the best point, where it was measured and is not small enough
     )
     restarts: int = 0
+    idle: int = 0  # times in a row that every point asked for was known
 
     @property
     def z(self) -> Array:
@@ -63,6 +65,11 @@ class State:
         return float(self.values[self.best])
 
     @property
+    def flat(self) -> bool:
+        """Return True if all values are equal, or no point has been evaluated that is not worse than anything."""
+        return not self.values.min() < self.values[self.values < WORST].max(initial=-np.inf)
+
+    @property
     def won(self) -> float:
         """The decrease since the start, or since the first point that is not worse than anything."""
         seen = self.values[self.values < WORST]
@@ -70,18 +77,36 @@ class State:
 
 
 def ask(task: Task, frame: Frame, state: State, Z: Array, purpose: Purpose = Purpose.ESTIMATE) -> Action:
-    """The values at members with coordinates Z, (k, r), put with those that are known."""
+    """Append the members with coordinates Z, (k, r), and their values; buy only values that are not known.
+
+    A point that is known takes its place again with the value it has, unless values are noisy: then every value tells more.
+    """
     X = np.array([frame.member(z) for z in Z])
-    query = Query(X, task.all, purpose=purpose)
-    if query.cost > task.remaining:
-        raise OutOfBudget
-    new = (yield query).values[:, 0]
-    low, paid = int(np.argmin(new)), len(state.values)
-    lower = new[low] < state.value
-    state = replace(
-        state, points=np.vstack([state.points, frame.inward(X)]), values=np.concatenate([state.values, new])
-    )
-    return replace(state, best=paid + low, lowest=X[low], bound=None) if lower else state
+    rows, before = frame.inward(X), len(state.values)
+    points, first = np.vstack([state.points, rows]), before + np.arange(len(rows))
+    for i in first if not state.noise > 0 else ():
+        same = _equal(points[:i], points[i], SAME_POINT * state.size)
+        first[i - before] = i if same is None else same
+    bought = np.flatnonzero(first == before + np.arange(len(rows)))
+    values = np.append(state.values, np.zeros(len(rows)))
+    if len(bought):
+        query = Query(X[bought], task.all, purpose=purpose)
+        if query.cost > task.remaining:
+            raise OutOfBudget
+        values[before + bought] = (yield query).values[:, 0]
+    for k in np.flatnonzero(first < before + np.arange(len(rows))):
+        points[before + k], values[before + k] = points[first[k]], values[first[k]]
+    low = before + int(np.argmin(values[before:]))
+    state = replace(state, points=points, values=values, idle=0 if len(bought) else state.idle + 1)
+    lower = values[low] < state.value
+    return replace(state, best=low, lowest=X[low - before], bound=None) if lower else state
+
+
+def _equal(points: Array, z: Array, tolerance: float) -> int | None:
+    """Return the index of the first point that equals z up to the tolerance."""
+    near = np.flatnonzero(np.abs(points[:, 0] - z[0]) <= tolerance)
+    near = near[np.abs(points[near] - z).max(axis=1) <= tolerance]
+    return int(near[0]) if len(near) else None
 
 
 def tame(f: Array) -> Array:

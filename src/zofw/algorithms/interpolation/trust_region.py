@@ -56,12 +56,12 @@ def design(task: Task, frame: Frame, state: State) -> Action:
     return fit(replace(state, chosen=np.concatenate([[0], near, np.arange(before, len(state.points))])))
 
 
-def restart(task: Task, frame: Frame, state: State, delta: float) -> Action:
+def restart(task: Task, frame: Frame, state: State, delta: float, axes: Array | None = None) -> Action:
     """A new model around the best point, from points Δ away from it."""
     first = len(state.points)
     state = replace(state, delta=delta, rho=delta, H=0 * state.H, history=state.history[:0], quiet=0)
     here = state.best
-    state = yield from ask(task, frame, state, first_points(frame, state.z, delta))
+    state = yield from ask(task, frame, state, first_points(frame, state.z, delta, axes))
     return fit(replace(state, chosen=np.concatenate([[here], np.arange(first, len(state.points))])))
 
 
