@@ -76,12 +76,12 @@ class Birkhoff(Square):
 
         The sums are put right along the affine hull; entries that are negative then vanish on the way to the barycentre.
         """
-        flat = finite(self, x)
-        if flat.min() < 0 or not self.contains(flat, 4 * self.size * EPS):
-            centre = 1 / self.size
-            flat = centre + self.tangent(flat - centre)
-            below = max(-float(flat.min()), 0.0)
-            flat = np.maximum(flat + below / (centre + below) * (centre - flat), 0.0)
+        flat, centre = finite(self, x), 1 / self.size
+        for _ in range(2):  # what rounding leaves of a far point is off by little
+            if flat.min() >= 0 and self.contains(flat, 4 * self.size * EPS):
+                break
+            out = self.tangent(flat - centre)
+            flat = np.maximum(centre + out * (centre / max(-float(out.min()), centre)), 0.0)
         return flat.reshape(np.shape(x)).copy()
 
     def facets(self, dim: int) -> tuple[Array, Array]:

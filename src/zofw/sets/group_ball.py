@@ -76,7 +76,11 @@ class GroupBall(Ball):
         return self.labels.size
 
     def _norms(self, x: Array) -> Array:
-        return np.sqrt(np.bincount(self.labels, weights=x * x, minlength=len(self.members)))
+        power = int(np.frexp(np.abs(x).max())[1])  # over a power of two: squares neither overflow nor vanish
+        squares = np.bincount(self.labels, weights=np.ldexp(x, -power) ** 2, minlength=len(self.members))
+        with np.errstate(over="ignore"):
+            norms: Array = np.ldexp(np.sqrt(squares), power)
+        return norms
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """The boundary point opposite to g within the group of the greatest norm."""
@@ -103,6 +107,8 @@ class GroupBall(Ball):
         """Euclidean projection: soft thresholding of the group norms."""
         x = point(self, x)
         norms = self._norms(x)
+        if norms.sum() <= self.radius:
+            return x.copy()
         shrunk = shrink_to_l1(norms, self.radius)
-        factors: Array = np.divide(shrunk, norms, out=np.ones_like(norms), where=norms > 0)
+        factors: Array = np.divide(shrunk, norms, out=np.zeros_like(norms), where=norms > 0)
         return x * factors[self.labels]

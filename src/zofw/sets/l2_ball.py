@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense
-from zofw.sets.protocol import Ball, point, register, scaled
+from zofw.sets.protocol import Ball, length, point, register, scaled
 
 __all__ = ["L2Ball"]
 
@@ -50,7 +50,7 @@ class L2Ball(Ball):
 
     def norm(self, x: Array) -> float:
         """‖x‖₂."""
-        return float(np.linalg.norm(x))
+        return length(x)
 
     def inner(self, dim: int) -> float:
         """1."""
@@ -63,4 +63,4 @@ class L2Ball(Ball):
     def project(self, x: ArrayLike) -> Array:
         """Euclidean projection: x scaled back to the sphere if it lies outside."""
         x = point(self, x)
-        return x * (self.radius / max(float(np.linalg.norm(x)), self.radius))
+        return x * (self.radius / max(length(x), self.radius))

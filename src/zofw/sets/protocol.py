@@ -141,6 +141,13 @@ def scaled(owner: Vertices, g: ArrayLike, shape: tuple[int, int] | None = None) 
     return fresh
 
 
+def length(x: Array) -> float:
+    """Return ‖x‖₂, infinite only if it is no finite number: the squares are of x over a power of two."""
+    power = int(np.frexp(np.abs(x).max())[1])
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(np.linalg.norm(np.ldexp(x, -power)), power))
+
+
 def smallest(values: Array, k: int) -> NDArray[np.int64]:
     """Places of the k smallest values by (value, place), in that order; O(d + k log k).
 

@@ -11,6 +11,7 @@ from zofw.atoms import Array
 __all__ = ["project_capped", "settle", "shrink_to_l1"]
 
 Bound = float | Array
+ROUNDING = 1e-13  # of the total: what a sum may be off after one shift
 
 
 def project_capped(x: Array, total: float, upper: Bound, lower: Bound = 0.0) -> Array:
@@ -24,8 +25,20 @@ def project_capped(x: Array, total: float, upper: Bound, lower: Bound = 0.0) -> 
     ----------
     W. Wang and C. Lu, Projection onto the capped simplex, arXiv:1503.01002, 2015.
     """
-    x = x - x.max()  # the projection forgets a common shift
     least, most = np.broadcast_to(lower, x.shape), np.broadcast_to(upper, x.shape)
+    shift = int(np.argmax(x))  # the projection forgets a common shift, and rounding is relative to x
+    for _ in range(2):
+        x = x - x[shift]
+        tau = _threshold(x, total, least, most)
+        projection: Array = np.clip(x - tau, least, most)
+        if abs(projection.sum() - total) <= ROUNDING * total:
+            break
+        shift = int(np.argmin(np.abs(x - tau - projection)))  # near tau, where differences are exact
+    return projection
+
+
+def _threshold(x: Array, total: float, least: Array, most: Array) -> float:
+    """Return τ with Σ min(max(x − τ, l), u) = a."""
     breaks = np.sort(np.concatenate([x - most, x - least]))
     j, end = 0, breaks.size - 1  # h(breaks[j]) ≥ a > h(breaks[end]) = Σ l
     while end - j > 1:
@@ -36,9 +49,11 @@ def project_capped(x: Array, total: float, upper: Bound, lower: Bound = 0.0) -> 
     free = ~at_most & ~at_least
     # on the segment: Σ_free (x_i − τ) + Σ_{at most} u_i + Σ_{at least} l_i = a
     rest = total - most[at_most].sum() - least[at_least].sum()
-    tau = (x[free].sum() - rest) / np.count_nonzero(free) if free.any() else breaks[j]
-    clipped: Array = np.clip(x - tau, least, most)
-    return clipped
+    if free.any():
+        return float((x[free].sum() - rest) / np.count_nonzero(free))
+    return float(
+        breaks[end if rest < 0 else j]
+    )  # h jumps there, because a bound vanishes beside x in rounding
 
 
 def settle(x: Array, total: float, upper: Bound, lower: Bound = 0.0) -> Array:
