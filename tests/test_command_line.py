@@ -79,7 +79,7 @@ def test_a_module_and_a_script_lead_to_the_same():
 def test_looking_around():
     assert {row["name"] for row in json.loads(zofw_("methods", "--json").stdout)} == set(zofw.methods())
     text = zofw_("methods").output
-    assert "n(d + 1) an iteration" in text and "none: first order" in text
+    assert "n(d + 1)" in text and "none: first order" in text
     for shelf in ("sets", "methods", "laws"):
         assert not set("\\`") & set(zofw_(shelf).output), "text, not markup"
     assert "L1Ball(radius" in zofw_("sets").output and "Gaussian(lazy" in zofw_("laws").output

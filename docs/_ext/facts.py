@@ -155,7 +155,8 @@ class MethodFacts(Markdown):
         name = Path(self.env.doc2path(self.env.docname)).stem
         facts = facts_of(name)
         letters = ", ".join(
-            f"${LETTERS.get(letter, letter)}$ = `{setting}`" for letter, setting in facts.letters.items()
+            f"${LETTERS.get(letter, letter)}$ = `{setting}`"
+            for letter, setting in facts.letters_of(zofw.methods()[name].__dataclass_fields__).items()
         )
         calls = "one projection, no LMO call" if facts.lmo == "0" else oracle(name)
         return [

@@ -72,17 +72,17 @@ MOVED = {
 logging.getLogger("zofw").addHandler(logging.NullHandler())
 
 
-def methods() -> Mapping[str, type[Any]]:
+def methods() -> Mapping[str, type]:
     """Registered methods: name → class of settings."""
     return _methods
 
 
-def sets() -> Mapping[str, type[Any]]:
+def sets() -> Mapping[str, type]:
     """Registered sets: name → class."""
     return SETS
 
 
-def laws() -> Mapping[str, type[Any]]:
+def laws() -> Mapping[str, type]:
     """Registered laws of directions: name → class."""
     return directions.laws
 

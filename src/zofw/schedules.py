@@ -63,9 +63,21 @@ class Stich:
         return self.first if t < self.start else 2.0 / (2.0 / self.first + t - self.start)
 
 
+@dataclass(frozen=True)
+class Scaled:
+    """factor · schedule(t), never below ``floor``."""
+
+    schedule: Schedule
+    factor: float
+    floor: float = 0.0
+
+    def __call__(self, t: int) -> float:
+        return max(self.floor, self.factor * self.schedule(t))
+
+
 _constant = lru_cache(maxsize=64)(Constant)
 
 
 def as_schedule(value: float | Schedule) -> Schedule:
-    """A number stands for the constant schedule."""
+    """Return the schedule itself, or the constant schedule of a number."""
     return value if callable(value) else _constant(float(value))

@@ -13,9 +13,9 @@ from transcription import (
 from zofw.algorithms import as_algorithm
 from zofw.core import FirstOrderTask, Task
 from zofw.papers import FrankWolfe
-from zofw.papers.horizon import Scaled, constant_step, horizon
+from zofw.papers.horizon import constant_step, horizon
 from zofw.problems import BlackBox, evaluate
-from zofw.schedules import Constant, Power
+from zofw.schedules import Constant, Power, Scaled
 
 
 @pytest.mark.parametrize("budget", [1, 10, 11, 12, 13, 22, 100, 101, 1000])
@@ -31,8 +31,8 @@ def test_horizon_without_a_budget() -> None:
     assert horizon(Task(None, 3, 5, None, 40), 10) == 40
     assert horizon(Task(None, 3, 5, 1000, 40), 10) == 40
     assert horizon(Task(None, 3, 5), 10) is None
-    assert constant_step(None, 0.5)[0] == Power(1.0, 1.0, 0.5)
-    assert constant_step(100, 0.5)[0] == Constant(0.1)
+    assert constant_step(None, 0.5) == Power(1.0, 1.0, 0.5)
+    assert constant_step(100, 0.5) == Constant(0.1)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     (P + "zsfw_dvr.py", "Power(lr, 1.0, cap=1.0)", "Power(lr, 2.0, cap=1.0)"),
     (P + "zsfw_dvr.py", "rng.random() < self.refresh_probability", "rng.random() > self.refresh_probability"),
     (P + "zsfw_dvr.py", "np.array([x, state.before])", "np.array([state.before, x])"),
-    (P + "zsfw_dvr.py", "min(1.0, S / task.n)", "min(1.0, 1 / task.n)"),
+    (P + "zsfw_dvr.py", "min(1.0, own.batch_size / task.n)", "min(1.0, 1 / task.n)"),
     (
         P + "zsfw_dvr.py",
         '1.0 if self.initial == "coordinate" else self.law.scale',
@@ -104,7 +104,7 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
         "m, mu = math.ceil(dim / rho), 1 / (dim * math.sqrt(iterations))",
     ),
     (P + "zpdvr.py", "g = g_w = refine(h, U_w,", "g = g_w = refine(h, U,"),
-    (P + "zpdvr.py", "            w = x\n", "            w = w\n"),
+    (P + "zpdvr.py", "w = x if t == 0 or refresh else w", "w = x if t == 0 else w"),
     (P + "spsa.py", "0.1 * iterations + 1, 0.602", "0.1 * iterations, 0.602"),
     (P + "projection.py", "task.project(x - a * g)", "task.project(x + a * g)"),
     (P + "projection.py", "return count / (count + task.dim)", "return task.dim / (count + task.dim)"),
@@ -207,7 +207,11 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     (P + "zo_adamm.py", "task.project(z - h * (z - y) / top)", "task.project(z - (z - y) / top)"),
     (P + "zo_adamm.py", "1 / (dim * math.sqrt(iterations))", "1 / math.sqrt(dim * iterations)"),
     (P + "zivr_fw.py", "table[j, i] = c", "table[j, i] += c"),
-    (P + "zivr_fw.py", "Power(4.0, 8.0 * lag, cap=0.5)", "Power(4.0, 8.0, cap=0.5)"),
+    (
+        P + "zivr_fw.py",
+        "Power(4.0, 8.0 * (task.n * task.dim / own.directions), cap=0.5)",
+        "Power(4.0, 8.0, cap=0.5)",
+    ),
     # a component's own differences, and what an estimate remembers
     ("differences.py", "(ahead - rest) / (2.0 * mu)", "(ahead - rest) / mu"),
     ("differences.py", "(self.sign * mu)", "mu"),

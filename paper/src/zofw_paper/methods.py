@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from zofw.algorithms import ExploreCorrect, as_algorithm, is_first_order, methods
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.registry import Described
 from zofw.algorithms.settings import spelled_out
 from zofw.core import Task
 from zofw.directions import laws
@@ -87,7 +87,7 @@ def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:
     cls = methods[method.name]
     given = {name: _value(value, names, f"{method.label}: {name}") for name, value in method.settings.items()}
     if method.derived:
-        given = _derived(cls.facts, names) | given
+        given = _derived(cls, names) | given
     constructor = vars(cls).get(method.constructor or "")
     if method.constructor is not None and not isinstance(constructor, classmethod):
         raise SpecError(f"{method.label}: {method.name} has no constructor {method.constructor!r}.")
@@ -111,9 +111,14 @@ def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:
     return free
 
 
-def _derived(facts: Facts, names: Names) -> dict[str, float | int]:
+def _derived(cls: type[Described], names: Names) -> dict[str, float | int]:
     """The settings that a method states by the letters S, b and m, or in the unit of f, sized as the case says."""
-    letters = {letter: name for letter, name in facts.letters.items() if letter in LETTERS}
+    facts = cls.facts
+    letters = {
+        letter: name
+        for letter, name in facts.letters_of(vars(cls)["__dataclass_fields__"]).items()
+        if letter in LETTERS
+    }
     sizes = {name: LETTERS[letter] for letter, name in letters.items()}
     sizes |= {name: "L" for name in facts.units if name == "smoothness"}
     known = {name: size for name, size in sizes.items() if size != "directions" or size in names}

@@ -125,7 +125,7 @@ class ZOSampler(optuna.samplers.BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> object:
-        """Any other parameter."""
+        """Set another parameter."""
         _require_one_value(study)
         return self.independent.sample_independent(study, trial, param_name, param_distribution)
 

@@ -1,7 +1,7 @@
-"""What a method states about itself: its page, the tables, the chart and the laws it is tested by are made of it.
+"""Facts that a method states: its page, the tables, the chart and the laws it is tested by are made of them.
 
-A formula is an arithmetic expression in n, d, t, ``refresh`` and the letters that ``Facts.letters`` ties to settings. The
-suite evaluates it against a session and the pages show it, so the number that is read is the number that is charged.
+A formula is an arithmetic expression in n, d, t, ``refresh`` and letters that stand for settings. The suite compares it
+with a session and the pages show it, so the number on a page is the number that a run is charged.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 QUESTIONS = {
@@ -24,6 +24,9 @@ QUESTIONS = {
     "rival": "For comparison only",
 }
 """The chart of the page "Choose a method", from top to bottom; a method names those that lead to it."""
+
+LETTERS = {"S": "batch_size", "b": "directions", "q": "period"}
+"""Letters of formulas and the settings they stand for, unless a method states others."""
 
 OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
     ast.Add: operator.add,
@@ -46,9 +49,9 @@ class Estimate:
     spread
         E‖g − E g‖²/‖E g‖², the trace of the covariance.
     along
-        The variance of ⟨g, c⟩ over the square of its mean; None where it depends on c.
+        The variance of ⟨g, c⟩ over the square of its mean; None if it depends on c.
     mean
-        a with E g = a·c; None where g is known up to a factor only, as for a method that projects x − ηg.
+        a with E g = a·c; None if g is known up to a factor only, as for a method that projects x − ηg.
     """
 
     spread: str
@@ -58,33 +61,33 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Facts:
-    """What one method states about itself.
+    """The facts that one method states.
 
     Attributes
     ----------
     use
-        When to take it, in a phrase.
+        When to choose the method, in a phrase.
     answers
-        The questions of the chart that lead to it, names in ``QUESTIONS``.
+        Questions of the chart that lead to the method, names in ``QUESTIONS``.
     queries
-        Evaluations of single components in iteration t, a formula; ``adaptive`` where none can be given.
+        Evaluations of single components in iteration t, a formula; ``adaptive`` if there is none.
     lmo
-        LMO calls of an iteration: a formula, or the least and the most; 0 for a method that projects.
+        LMO calls of an iteration: a formula, or the minimum and the maximum; 0 for a method that projects.
     vectors
-        Vectors of d numbers that the state keeps.
+        Number of vectors of d numbers in the state.
     letters
-        Letters of the formulas and the settings they stand for.
+        Letters of the formulas and the settings they stand for, in addition to ``LETTERS``.
     convex, nonconvex
-        Queries to ε as the authors prove them.
+        Queries to reach ε as the authors prove them.
     estimate
-        The law of the first estimate, where it is known.
+        The law of the first estimate, if it is known.
     share, within
-        On easy noiseless sums it attains this share of Frank-Wolfe's decrease within so many queries.
+        On easy noiseless sums the method attains this share of Frank-Wolfe's decrease within so many queries.
     caution
-        Why its default settings may end higher than they began on an easy sum with many components, in a sentence; empty
-        where they do not.
+        Why the default settings may end higher than they began on an easy sum with many components, in a sentence; empty
+        if they do not.
     units
-        Settings that have a unit of f: the power of f's scale they are multiplied by when f is.
+        Settings with a unit of f, and the power of f's scale by which they are multiplied when f is.
     """
 
     use: str
@@ -101,13 +104,19 @@ class Facts:
     caution: str = ""
     units: Mapping[str, int] = field(default_factory=dict)
 
+    def letters_of(self, settings: Iterable[str]) -> dict[str, str]:
+        """Return the letters of the formulas and which of a method's settings they stand for."""
+        free = set(settings) - set(self.letters.values())
+        return {letter: name for letter, name in LETTERS.items() if name in free} | dict(self.letters)
+
     def names(self, settings: object, n: int, d: int) -> dict[str, float]:
-        """The letters of the formulas, read off resolved settings."""
-        return {letter: vars(settings)[name] for letter, name in self.letters.items()} | {"n": n, "d": d}
+        """Return the numbers that the letters stand for in resolved settings."""
+        letters = self.letters_of(vars(settings))
+        return {letter: vars(settings)[name] for letter, name in letters.items()} | {"n": n, "d": d}
 
 
 def evaluate(formula: str | float, names: Mapping[str, float]) -> float:
-    """The value of a formula; nothing but arithmetic is understood.
+    """Return the value of a formula, which may contain only arithmetic.
 
     >>> evaluate("2*n*b if refresh else 4*S*b", {"n": 10, "b": 2, "S": 3, "refresh": False})
     24

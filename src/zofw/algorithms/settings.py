@@ -1,73 +1,126 @@
-"""Settings: refusing bad ones with a sentence, and deriving the ones left open.
+"""Rules for single settings: each raises ValueError with a sentence that says what the setting should be.
 
-A method's ``check`` is made of the first kind, its ``resolve`` of ``fill``. Steps γ ≤ 1 keep x + γ(s − x) in the set, averaging weights
-ρ in (0, 1] keep an average one, and radii μ > 0 are divided by.
+Steps γ ≤ 1 keep x + γ(s − x) in the set, averaging weights ρ in (0, 1] keep an average one, radii μ > 0 are divided by.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
-from zofw.core import Stencil
+from zofw.core import Stencil, Task
 from zofw.directions import laws
-from zofw.schedules import Schedule
+from zofw.schedules import Schedule, as_schedule
 
-AUTO: Any = None  # a setting that ``resolve`` derives from the task
+AUTO: Any = None  # the value of a setting that ``resolve`` derives from the task
 
 A = TypeVar("A")
+Rule = Callable[[str, Any], None]
 
-TRIED = (
-    *range(100),
-    *(10**k for k in range(2, 10)),
-)  # iterations at which a schedule is looked at beforehand
+TRIED = (*range(100), *(10**k for k in range(2, 10)))  # iterations at which a rule evaluates a schedule
 
 
 def whole(name: str, value: object, least: int = 1) -> None:
-    """A whole number of at least ``least``."""
+    """Accept a whole number of at least ``least``."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} should be a whole number of at least {least}; got {value!r}.")
 
 
 def fraction(name: str, value: object) -> None:
-    """A number in (0, 1]."""
+    """Accept a number in (0, 1]."""
     if not isinstance(value, (int, float, np.number)) or not 0.0 < value <= 1.0:
         raise ValueError(f"{name} should lie in (0, 1]; got {value!r}.")
 
 
 def positive(name: str, value: object) -> None:
-    """A finite number above 0."""
+    """Accept a finite number above 0."""
     if not isinstance(value, (int, float, np.number)) or not 0.0 < value < float("inf"):
         raise ValueError(f"{name} should be a positive number; got {value!r}.")
 
 
 def constants(**values: object) -> None:
-    """The constants of a paper's schedules, all positive numbers."""
+    """Accept the constants of a paper's schedules: positive numbers."""
     for name, value in values.items():
         positive(name, value)
 
 
-def step_sizes(schedule: Schedule) -> None:
-    """Steps in (0, 1], tried at the start and far out: beyond 1 the iterate leaves the set."""
+def choice(name: str, value: object, options: tuple[object, ...]) -> None:
+    """Accept one of the options."""
+    if value not in options:
+        raise ValueError(f"{name} should be one of {', '.join(map(str, options))}; got {value!r}.")
+
+
+def one_of(*options: object) -> Rule:
+    """Return the rule that accepts one of the options."""
+    return partial(choice, options=options)
+
+
+def step_sizes(name: str, schedule: float | Schedule) -> None:
+    """Accept steps in (0, 1], tried at the start and far out: beyond 1 the iterate leaves the set."""
     for t in TRIED:
-        gamma = schedule(t)
+        gamma = as_schedule(schedule)(t)
         if not 0.0 < gamma <= 1.0:
             raise ValueError(
-                f"step_size should lie in (0, 1], or x leaves the set; {schedule!r} gives {gamma!r} at t = {t}."
+                f"{name} should lie in (0, 1], or x leaves the set; {as_schedule(schedule)!r} gives "
+                f"{gamma!r} at t = {t}."
             )
 
 
-def radii(schedule: Schedule) -> None:
-    """Positive radii, tried at the start and far out."""
+def lengths(name: str, schedule: float | Schedule) -> None:
+    """Accept positive numbers, tried at the start and far out: radii, steps before a projection."""
     for t in TRIED:
-        positive(f"radius at t = {t}", schedule(t))
+        positive(f"{name} at t = {t}", as_schedule(schedule)(t))
+
+
+def averaging(name: str, schedule: float | Schedule) -> None:
+    """Accept a weight in (0, 1] for the first estimate."""
+    fraction(f"{name} at t = 0", as_schedule(schedule)(0))
+
+
+def tolerance(name: str, schedule: float | Schedule) -> None:
+    """Accept a positive tolerance of the first iteration."""
+    positive(f"{name} at t = 0", as_schedule(schedule)(0))
+
+
+Count = Annotated[int, whole]
+Positive = Annotated[float, positive]
+Fraction = Annotated[float, fraction]
+StepSize = Annotated[float | Schedule, step_sizes]
+StepLength = Annotated[float | Schedule, lengths]
+Averaging = Annotated[float | Schedule, averaging]
+Tolerance = Annotated[float | Schedule, tolerance]
+Radius = Annotated[float | Schedule, lengths]
+Differences = Annotated[Stencil, one_of(Stencil.CENTRAL, Stencil.FORWARD)]
+
+
+def auto(reason: str, derive: Callable[[Task, Any], object]) -> Any:
+    """Return a field that is derived from the task and from the fields above it, for a stated reason."""
+    return dataclasses.field(default=None, metadata={"auto": (reason, derive)})
+
+
+def root(number: int) -> int:
+    """Return ⌈√number⌉."""
+    return math.ceil(math.sqrt(number))
+
+
+def root_n(meaning: str) -> Any:
+    """Return a field whose default is ⌈√n⌉."""
+    return auto(f"⌈√n⌉ {meaning}", lambda task, own: root(task.n))
+
+
+def root_d(meaning: str) -> Any:
+    """Return a field whose default is ⌈√d⌉."""
+    return auto(f"⌈√d⌉ {meaning}", lambda task, own: root(task.dim))
 
 
 def spelled_out(method: A) -> A:
-    """Names of laws and stencils ("rademacher", "forward") replaced by what they name; anything else is refused."""
+    """Return the settings with names of laws and stencils ("rademacher") replaced by the objects."""
     changes: dict[str, object] = {}
     law, stencil = vars(method).get("law"), vars(method).get("stencil")
     if isinstance(law, str):
@@ -84,14 +137,8 @@ def spelled_out(method: A) -> A:
 
 
 def fill(algorithm: A, **derived: tuple[object, str]) -> tuple[A, dict[str, str]]:
-    """Replace settings left at None by (value, reason); returns the settings and the reasons that were used."""
+    """Replace settings left at None by (value, reason); return the settings and the reasons used."""
     chosen = {name: pair for name, pair in derived.items() if vars(algorithm)[name] is None}
     settings: Any = algorithm
     filled: A = dataclasses.replace(settings, **{name: value for name, (value, _) in chosen.items()})
     return filled, {name: f"{value!r}: {reason}" for name, (value, reason) in chosen.items()}
-
-
-def choice(name: str, value: object, options: tuple[object, ...]) -> None:
-    """One of the options."""
-    if value not in options:
-        raise ValueError(f"{name} should be one of {', '.join(map(str, options))}; got {value!r}.")

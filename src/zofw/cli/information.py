@@ -16,6 +16,7 @@ import numpy as np
 import typer
 
 import zofw
+from zofw.algorithms.registry import Described
 from zofw.cli.console import told, told_rows
 from zofw.cli.options import Json
 from zofw.cli.plain_text import plain
@@ -50,13 +51,9 @@ def _listed(describe: Callable[[Any], dict[str, str]], as_json: bool, *registrie
     told_rows(as_json, [{"name": name, **describe(made)} for name, made in named.items()])
 
 
-def _method(cls: type[object]) -> dict[str, str]:
-    doc = plain(" ".join((inspect.getdoc(cls) or "").split()))
-    queries = re.search(r"(?:Queries[^:]*: |No queries)(.*?)(?:\. |; one|$)", doc)
-    return {
-        "about": first_sentence(inspect.getmodule(cls)),
-        "queries": "none: first order" if isinstance(cls, FirstOrder) else (queries[1] if queries else ""),
-    }
+def _method(cls: type[Described]) -> dict[str, str]:
+    queries = "none: first order" if isinstance(cls, FirstOrder) else cls.facts.queries.replace("*", "")
+    return {"about": first_sentence(inspect.getmodule(cls)), "queries": queries}
 
 
 def methods(as_json: Json = False) -> None:

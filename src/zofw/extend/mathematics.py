@@ -27,8 +27,7 @@ from zofw.extend.play import (
     quadratics,
     uneven,
 )
-from zofw.papers.horizon import Scaled
-from zofw.schedules import as_schedule
+from zofw.schedules import Scaled, as_schedule
 from zofw.sets import Box, L2Ball, as_set
 from zofw.sets.check import Skipped
 

@@ -1,4 +1,4 @@
-"""Skeletons to begin with: the file, its test and its page, written into this library or into a project of one's own."""
+"""Skeletons to begin with: code, test and page, written into this library or into another project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GROUP = '[project.entry-points."zofw.{kind}s"]\n{name} = "{module}:{cls}"'
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, and what is left to do, a sentence each."""
+    """The files written, and a sentence for each remaining step."""
 
     files: tuple[Path, ...]
     next: tuple[str, ...]
@@ -52,20 +52,15 @@ def new(kind: str, name: str, folder: Path) -> Written:
 
 
 def _texts(kind: str, name: str, module: str, cls: str, ours: bool) -> list[tuple[str, str]]:
-    """The files, by path within the folder."""
+    """Return the text of each file with its path within the folder."""
     old = KINDS[kind]
     code = _renamed((SKELETONS / f"my_{kind}.py").read_text(encoding="utf-8"), old, cls, name)
     if not ours:
         return [(f"{module}.py", code), (f"test_{module}.py", _test(kind, module, cls))]
     room = ROOMS[kind]
     if kind == "method":
-        code = code.replace(
-            "@dataclass(frozen=True)\nclass",
-            f'@methods.register("{name}")\n@dataclass(frozen=True)\nclass',
-            1,
-        )
-        after = "from zofw.algorithms.facts import Estimate, Facts\n"
-        code = code.replace(after, after + "from zofw.algorithms.registry import methods\n")
+        code = code.replace("@dataclass", f'@methods.register("{name}")\n@dataclass', 1)
+        code = code.replace(f'    name = "{name}"\n', "").replace("Method, at\n", "Method, at, methods\n")
     texts = [
         (f"src/zofw/{room}/{module}.py", code),
         (
@@ -96,7 +91,7 @@ def _test(kind: str, module: str, cls: str) -> str:
 
 
 def _next(kind: str, name: str, module: str, cls: str, ours: bool, folder: Path) -> list[str]:
-    """What is left to do."""
+    """Return the remaining steps."""
     if not ours:
         entry = GROUP.format(kind=kind, name=name, module=module, cls=cls)
         return [
@@ -114,7 +109,7 @@ def _next(kind: str, name: str, module: str, cls: str, ours: bool, folder: Path)
 
 
 def _enter(catalogue: Path, module: str, cls: str) -> None:
-    """One line of the catalogue, in its place."""
+    """Add a line to the catalogue, in alphabetical order."""
     line = f"from zofw.papers.{module} import {cls} as {cls}"
     head, _, lines = catalogue.read_text(encoding="utf-8").partition("\n\n")
     ordered = sorted([*lines.splitlines(), line], key=lambda text: (text.split()[1], text))

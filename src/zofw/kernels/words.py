@@ -138,7 +138,7 @@ class Numbers(Protocol):
 
 @dataclass(frozen=True)
 class Entries:
-    """Any rule for entries: ``entries(key, rows, left, right)`` is U[rows, left:right]."""
+    """A rule for entries: ``entries(key, rows, left, right)`` is U[rows, left:right]."""
 
     entries: Callable[[int, Indices, int, int], Array]
 

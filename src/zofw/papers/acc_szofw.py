@@ -26,33 +26,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
 from zofw.atoms import Atom
 from zofw.core import Array, Batch, Directions, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import fresh, slopes, spider
 from zofw.directions import Sphere, basis
-from zofw.papers.horizon import Scaled, constant_step, horizon
-from zofw.schedules import Constant, Schedule, as_schedule
+from zofw.papers.horizon import constant_step, horizon
+from zofw.schedules import Constant, Scaled, Schedule, as_schedule
 
 Estimator = Literal["cooge", "unige"]
-ESTIMATORS = ("cooge", "unige")
-LEAST_SHIFT = {
-    "cooge": 1e-6,
-    "unige": 1e-7,
-}  # ‖μu‖ below which rounding spoils a central, a forward difference
+LEAST_SHIFT = {"cooge": 1e-6, "unige": 1e-7}
+"""The smallest ‖μu‖ for which rounding does not spoil a central (CooGE) or a forward (UniGE) difference."""
 
 
 def ask(
     estimator: Estimator, points: Array, S: Batch, mu: float, rng: np.random.Generator, purpose: Purpose
 ) -> tuple[Directions, float, Query]:
-    """U, its scale and the query for estimates of the sum over S at one or two points."""
+    """Return U, its scale and the query for estimates of the sum over S at one or two points."""
     d = points.shape[-1]
     if estimator == "cooge":
         return basis(d), 1.0, Query(points, S, basis(d), mu, Stencil.CENTRAL, purpose)
@@ -61,26 +56,30 @@ def ask(
 
 
 def per_sample(estimator: Estimator, dim: int) -> int:
-    """Queries of one estimate of one component at one point."""
+    """Return the queries of one estimate of one component at one point."""
     return 2 * dim if estimator == "cooge" else 2
 
 
 def radius_over_step(estimator: Estimator, dim: int) -> float:
-    """μ/η: d^(−1/2) for CooGE; β/η = 1/d for UniGE, hence d^(−3/2) along directions of length √d."""
+    """Return μ/η: d^(−1/2) for CooGE; β/η = 1/d for UniGE, hence d^(−3/2) along directions of length √d."""
     return math.pow(dim, -0.5 if estimator == "cooge" else -1.5)
 
 
-def radius_from_step(estimator: Estimator, dim: int, step: float | Schedule) -> tuple[Scaled, str]:
-    """The radius that goes with a step, kept above rounding, and the reason."""
-    length = 1.0 if estimator == "cooge" else math.sqrt(dim)
-    floor = LEAST_SHIFT[estimator] / length
-    return Scaled(
-        as_schedule(step), radius_over_step(estimator, dim), floor
-    ), "the paper's multiple of the step size"
+def radius_from_step(task: Task, own: AccSZOFW) -> Scaled:
+    """Return the paper's multiple of the step, kept above rounding."""
+    floor = LEAST_SHIFT[own.estimator] / (1.0 if own.estimator == "cooge" else math.sqrt(task.dim))
+    return Scaled(as_schedule(own.step_size), radius_over_step(own.estimator, task.dim), floor)
+
+
+def whole_run(task: Task, own: AccSZOFW) -> Schedule:
+    """Return T^(−1/2), or its anytime form if the task has no limits."""
+    one = per_sample(own.estimator, task.dim)
+    T = horizon(task, one * (own.epoch_batch or task.n), 2 * one * own.batch_size, own.epoch)
+    return constant_step(T, 0.5)
 
 
 def momentum(w: Atom, x: Array, z: Array, eta: float, t: int) -> tuple[Array, Array]:
-    """x_{t+1} and z_{t+1}."""
+    """Return x_{t+1} and z_{t+1}."""
     theta, alpha = 1.0 / ((t + 1) * (t + 2)), 1.0 / (t + 2)  # α_{t+1}
     x = w.move(x, min(1.0, (1.0 + theta) * eta))
     y = w.move(z, eta)
@@ -89,49 +88,42 @@ def momentum(w: Atom, x: Array, z: Array, eta: float, t: int) -> tuple[Array, Ar
 
 @methods.register("acc-szofw")
 @dataclass(frozen=True)
-class AccSZOFW:
+class AccSZOFW(Method):
     """Settings of Acc-SZOFW.
-
-    Queries, CooGE: 2nd (or 2b_1 d) when t mod q = 0, else 4b_2 d. UniGE: 2n (or 2b_1), else 4b_2. One LMO call.
 
     Parameters
     ----------
-    estimator
-        ``"cooge"`` or ``"unige"``.
-    batch_size, epoch
-        b_2 and q; both ⌈√n⌉ by default.
+    epoch
+        q, the number of iterations from one estimate over b_1 components to the next.
     epoch_batch
         b_1, drawn with replacement; None for each of the n components once.
-    step_size
-        η_t; by default T^{−1/2} for the T iterations that the limits pay, or (t + 1)^{−1/2} where there is no limit.
-    radius
-        μ_t; d^{−1/2}η_t (CooGE) or d^{−3/2}η_t (UniGE) by default.
     """
 
     estimator: Estimator = "cooge"
-    batch_size: int = AUTO
-    epoch: int = AUTO
-    epoch_batch: int | None = None
-    step_size: float | Schedule = AUTO
-    radius: float | Schedule = AUTO
+    batch_size: settings.Count = settings.root_n("components in a difference")
+    epoch: settings.Count = settings.root_n("iterations from one full estimate to the next")
+    epoch_batch: settings.Count | None = None
+    step_size: settings.StepSize = settings.auto(
+        "T^-0.5 for the T iterations that budget and max_iter allow, else (t + 1)^-0.5", whole_run
+    )
+    radius: settings.Radius = settings.auto(
+        "d^-0.5 (CooGE) or d^-1.5 (UniGE) times the step", radius_from_step
+    )
 
-    name: ClassVar[str] = "acc-szofw"
-    facts: ClassVar[Facts] = Facts(
+    facts = Facts(
         use="moderate d, momentum on top of SPIDER differences",
         queries="2*n*d if t % q == 0 else 4*S*d",
         vectors=4,
-        letters={"S": "batch_size", "q": "epoch"},
+        letters={"q": "epoch"},
         nonconvex=r"$O(\sqrt n\,d/\varepsilon^2)$",
         answers=("otherwise",),
         estimate=Estimate("0", "0"),
     )
 
     @dataclass(frozen=True)
-    class State:
+    class State(Iterate):
         """z_t, which is reported as x; the paper's x_t, here ``lead``; z_{t−1} and v_{t−1}."""
 
-        t: int
-        x: Array
         lead: Array
         before: Array
         v: Array | None = None
@@ -146,41 +138,19 @@ class AccSZOFW:
         b_2 = q = ⌈√T⌉. Any of them may be given instead.
         """
         settings.constants(dim=dim, iterations=iterations)
-        T, root = iterations, math.ceil(math.sqrt(iterations if n is None else n))
+        T, size = iterations, settings.root(iterations if n is None else n)
         first = T if estimator == "cooge" else math.ceil(T / dim)
-        sizes = {"batch_size": root, "epoch": root, "epoch_batch": first if n is None else None}
+        sizes = {"batch_size": size, "epoch": size, "epoch_batch": first if n is None else None}
         eta = T**-0.5
         chosen: dict[str, Any] = sizes | {"radius": radius_over_step(estimator, dim) * eta} | other
         return cls(estimator, step_size=Constant(eta), **chosen)
-
-    def resolve(self, task: Task) -> tuple[AccSZOFW, dict[str, str]]:
-        settings.choice("estimator", self.estimator, ESTIMATORS)
-        root = math.ceil(math.sqrt(task.n))
-        b, q = self.batch_size or root, self.epoch or root
-        one = per_sample(self.estimator, task.dim)
-        eta, reason = constant_step(horizon(task, one * (self.epoch_batch or task.n), 2 * one * b, q), 0.5)
-        return settings.fill(
-            self,
-            batch_size=(b, "ceil(sqrt(n)) components in a difference"),
-            epoch=(q, "ceil(sqrt(n)) iterations from one full estimate to the next"),
-            step_size=(eta, reason),
-            radius=radius_from_step(self.estimator, task.dim, self.step_size or eta),
-        )
-
-    def check(self, task: Task) -> None:
-        settings.whole("batch_size", self.batch_size)
-        settings.whole("epoch", self.epoch)
-        if self.epoch_batch is not None:
-            settings.whole("epoch_batch", self.epoch_batch)
-        settings.step_sizes(as_schedule(self.step_size))
-        settings.radii(as_schedule(self.radius))
 
     def init(self, task: Task, x0: Array) -> State:
         return self.State(0, x0, x0, x0)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, z, v = state.t, state.lead, state.x, state.v
-        eta, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        eta, mu = at(t, self.step_size, self.radius)
         if v is None or t % self.epoch == 0:
             S = task.all if self.epoch_batch is None else task.sample(rng, self.epoch_batch)
             U, scale, query = ask(self.estimator, z, S, mu, rng, Purpose.REFRESH)

@@ -19,18 +19,15 @@ F. Huang, L. Tao, S. Chen, Accelerated stochastic gradient-free and projection-f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
+from zofw.algorithms.method import Estimate, Facts, Method, at, methods
 from zofw.core import Array, Purpose, Step, Task, frank_wolfe_info
 from zofw.differences import fresh, slopes, storm
 from zofw.papers.acc_szofw import (
-    ESTIMATORS,
     AccSZOFW,
     Estimator,
     ask,
@@ -40,40 +37,35 @@ from zofw.papers.acc_szofw import (
     radius_over_step,
 )
 from zofw.papers.horizon import constant_step, horizon
-from zofw.schedules import Constant, Power, Schedule, as_schedule
+from zofw.schedules import Constant, Power, Schedule
+
+
+def whole_run(task: Task, own: AccSZOFWStar) -> Schedule:
+    """Return T^(−2/3), or its anytime form if the task has no limits."""
+    T = horizon(task, 2 * own.batch_size * per_sample(own.estimator, task.dim))
+    return constant_step(T, 2 / 3)
 
 
 @methods.register("acc-szofw-star")
 @dataclass(frozen=True)
-class AccSZOFWStar:
-    """Settings of Acc-SZOFW*. Queries: 4|S|d (CooGE) or 4|S| (UniGE) an iteration, half at t = 0; one LMO call.
-
-    Parameters
-    ----------
-    estimator
-        ``"cooge"`` or ``"unige"``.
-    batch_size
-        |S|, drawn with replacement.
-    step_size
-        η_t; by default T^{−2/3} for the T iterations that the limits pay, or (t + 1)^{−2/3} where there is no limit.
-    averaging
-        ρ_t; (t + 1)^{−2/3} as in the paper.
-    radius
-        μ_t; d^{−1/2}η_t (CooGE) or d^{−3/2}η_t (UniGE) by default.
-    """
+class AccSZOFWStar(Method):
+    """Settings of Acc-SZOFW*."""
 
     estimator: Estimator = "cooge"
-    batch_size: int = 1
-    step_size: float | Schedule = AUTO
-    averaging: float | Schedule = Power(1.0, 1.0, 2 / 3)
-    radius: float | Schedule = AUTO
+    batch_size: settings.Count = 1
+    step_size: settings.StepSize = settings.auto(
+        "T^(-2/3) for the T iterations that budget and max_iter allow, else (t + 1)^(-2/3)", whole_run
+    )
+    averaging: settings.Averaging = Power(1.0, 1.0, 2 / 3)
+    radius: settings.Radius = settings.auto(
+        "d^-0.5 (CooGE) or d^-1.5 (UniGE) times the step", radius_from_step
+    )
 
-    name: ClassVar[str] = "acc-szofw-star"
-    facts: ClassVar[Facts] = Facts(
+    State = AccSZOFW.State
+    facts = Facts(
         use="no full batch can be paid, moderate d",
         queries="2*S*d if t == 0 else 4*S*d",
         vectors=4,
-        letters={"S": "batch_size"},
         nonconvex=r"$O(d/\varepsilon^3)$",
         estimate=Estimate("0", "0"),
     )
@@ -87,26 +79,12 @@ class AccSZOFWStar:
         chosen: dict[str, Any] = {"radius": radius_over_step(estimator, dim) * eta} | other
         return cls(estimator, batch_size, Constant(eta), **chosen)
 
-    def resolve(self, task: Task) -> tuple[AccSZOFWStar, dict[str, str]]:
-        settings.choice("estimator", self.estimator, ESTIMATORS)
-        eta = constant_step(horizon(task, 2 * self.batch_size * per_sample(self.estimator, task.dim)), 2 / 3)
-        radius = radius_from_step(self.estimator, task.dim, self.step_size or eta[0])
-        return settings.fill(self, step_size=eta, radius=radius)
-
-    def check(self, task: Task) -> None:
-        settings.whole("batch_size", self.batch_size)
-        settings.fraction("averaging at t = 0", as_schedule(self.averaging)(0))
-        settings.step_sizes(as_schedule(self.step_size))
-        settings.radii(as_schedule(self.radius))
-
     def init(self, task: Task, x0: Array) -> AccSZOFW.State:
         return AccSZOFW.State(0, x0, x0, x0)
 
     def step(self, task: Task, state: AccSZOFW.State, rng: np.random.Generator) -> Step:
         t, x, z, v = state.t, state.lead, state.x, state.v
-        eta, rho, mu = (
-            as_schedule(schedule)(t) for schedule in (self.step_size, self.averaging, self.radius)
-        )
+        eta, rho, mu = at(t, self.step_size, self.averaging, self.radius)
         points = z if v is None else np.stack([z, state.before])
         S = task.sample(rng, self.batch_size)
         U, scale, query = ask(self.estimator, points, S, mu, rng, Purpose.ESTIMATE)

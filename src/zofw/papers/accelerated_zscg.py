@@ -27,25 +27,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
 from zofw.core import Array, Info, Law, Step, Task
 from zofw.directions import Gaussian
-from zofw.papers.zscg import check_pairs, mean_of_pairs, pairs_at
-from zofw.schedules import Power, Schedule, as_schedule
+from zofw.papers.zscg import Pairs, check_pairs, mean_of_pairs, pairs_at
+from zofw.schedules import Power
 
 
 def icg(task: Task, x: Array, g: Array, gamma: float, mu: float) -> Array:
-    """A point of X whose Frank-Wolfe gap in ⟨g, u⟩ + (γ/2)‖u − x‖² is at most μ.
+    """Return a point of X whose Frank-Wolfe gap in ⟨g, u⟩ + (γ/2)‖u − x‖² is at most μ.
 
     The loop ends by itself within 27/4 · γR²/μ iterations (Jaggi's Theorem 2 with curvature γR²); the limit is that
-    number, so it acts only where rounding keeps the gap above μ.
+    number, so it acts only if rounding keeps the gap above μ.
     """
     y_bar = x
     for i in range(1, math.ceil(7.0 * gamma * task.diameter**2 / mu) + 2):
@@ -59,34 +57,35 @@ def icg(task: Task, x: Array, g: Array, gamma: float, mu: float) -> Array:
 
 @methods.register("zscg-accelerated")
 @dataclass(frozen=True)
-class AcceleratedZSCG:
-    """Settings of accelerated ZSCG. Queries: 2m_k an iteration; LMO calls: those of ICG, at most 7γ_kR²/μ_k + 1.
+class AcceleratedZSCG(Method):
+    """Settings of accelerated ZSCG.
 
     Parameters
     ----------
     batch_size
         m_k, a number or a schedule, rounded up.
     smoothness
-        L, the Lipschitz constant of ∇f: the one thing the method must be told. Too small a number turns it into ZSCG
-        with extrapolation, too large a one into short steps.
+        L, the Lipschitz constant of ∇f, which the method needs. Too small a number turns it into ZSCG with
+        extrapolation, too large a one into short steps.
     distance
-        D_0 ≥ ‖x_0 − x*‖²; the squared diameter of the set by default.
+        D_0 ≥ ‖x_0 − x*‖².
     tolerance
-        μ_k; by default LD_0/k², the paper's LD_0/(kN) with N = k, which needs no N.
-    radius, law
-        ν, a number or a schedule, and the law of the directions.
+        μ_k; the default is the paper's LD_0/(kN) with N = k, which needs no N.
     """
 
-    batch_size: float | Schedule = 100
-    smoothness: float = 1.0
-    distance: float = AUTO
-    tolerance: float | Schedule = AUTO
-    radius: float | Schedule = 1e-4
+    batch_size: Pairs = 100
+    smoothness: settings.Positive = 1.0
+    distance: settings.Positive = settings.auto(
+        "the squared diameter of the set", lambda task, own: task.diameter**2
+    )
+    tolerance: settings.Tolerance = settings.auto(
+        "LD_0/k²", lambda task, own: Power(own.smoothness * own.distance, 1.0, 2.0)
+    )
+    radius: settings.Radius = 1e-4
     law: Law = Gaussian()
 
-    name: ClassVar[str] = "zscg-accelerated"
-    facts: ClassVar[Facts] = Facts(
-        use="convex sums with a known L, where LMO calls are cheap",
+    facts = Facts(
+        use="convex sums with a known L, if LMO calls are cheap",
         queries="2*m",
         lmo=("1", "ceil(7*(4*L/(t + 1))*R**2/mu) + 1"),
         vectors=2,
@@ -98,11 +97,9 @@ class AcceleratedZSCG:
     )
 
     @dataclass(frozen=True)
-    class State:
+    class State(Iterate):
         """z_t, reported as x, and the paper's x_t, here ``centre``."""
 
-        t: int
-        x: Array
         centre: Array
 
     @classmethod
@@ -122,20 +119,8 @@ class AcceleratedZSCG:
         }
         return cls(smoothness=L, distance=D0, **(chosen | other))
 
-    def resolve(self, task: Task) -> tuple[AcceleratedZSCG, dict[str, str]]:
-        D0 = self.distance or task.diameter**2
-        return settings.fill(
-            self,
-            distance=(D0, "the squared diameter of the set"),
-            tolerance=(Power(self.smoothness * D0, 1.0, 2.0), "L D0/k^2"),
-        )
-
     def check(self, task: Task) -> None:
         check_pairs(task, self.batch_size, self.law)
-        settings.positive("smoothness", self.smoothness)
-        settings.positive("distance", self.distance)
-        settings.positive("tolerance at t = 0", as_schedule(self.tolerance)(0))
-        settings.radii(as_schedule(self.radius))
 
     def init(self, task: Task, x0: Array) -> State:
         return self.State(0, x0, x0)
@@ -143,7 +128,7 @@ class AcceleratedZSCG:
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, z, x = state.t, state.x, state.centre
         alpha, gamma = 2.0 / (t + 2), 4.0 * self.smoothness / (t + 1)  # k = t + 1
-        mu, nu = as_schedule(self.tolerance)(t), as_schedule(self.radius)(t)
+        mu, nu = at(t, self.tolerance, self.radius)
         w = (1.0 - alpha) * z + alpha * x
         G = yield from mean_of_pairs(task, w, pairs_at(self.batch_size, t), nu, self.law, rng)
         x = icg(task, x, G, gamma, mu)

@@ -29,83 +29,45 @@ A. K. Sahu, M. Zaheer, S. Kar, Towards gradient free and projection free stochas
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
-from zofw.core import Array, Info, Law, Query, Stencil, Step, Task
+from zofw.algorithms.method import at, methods
+from zofw.core import Array, Info, Query, Step, Task
 from zofw.differences import average, fresh, slopes
-from zofw.directions import Gaussian
 from zofw.papers.zo_sfw import ZOSFW
-from zofw.schedules import Schedule, as_schedule, open_loop
 
 
 @methods.register("boosted-zo-sfw")
 @dataclass(frozen=True)
-class BoostedZOSFW:
-    """Settings of boosted ZO-SFW. Queries: |S|(b + 1) an iteration, 2|S|b with central differences; 1 to K LMO calls.
+class BoostedZOSFW(ZOSFW):
+    """Settings of boosted ZO-SFW: those of :class:`~zofw.papers.zo_sfw.ZOSFW`, and two more.
 
     Parameters
     ----------
-    batch_size, directions, step_size, averaging, radius, law, stencil
-        As in :class:`~zofw.papers.zo_sfw.ZOSFW`.
-    rounds, improvement
-        K, the most LMO calls of an iteration, and δ, the least gain in alignment that is worth another one.
+    rounds
+        K, the maximum number of LMO calls of an iteration.
+    improvement
+        δ, the smallest gain in alignment that is worth another call.
     """
 
-    batch_size: int = 1
-    directions: int = AUTO
-    step_size: float | Schedule = open_loop(2.0, 8.0)
-    averaging: float | Schedule = AUTO
-    radius: float | Schedule = AUTO
-    law: Law = Gaussian()
-    stencil: Stencil = Stencil.FORWARD
-    rounds: int = 10
-    improvement: float = 1e-3
+    rounds: settings.Count = 10
+    improvement: settings.Positive = 1e-3
 
-    name: ClassVar[str] = "boosted-zo-sfw"
-    facts: ClassVar[Facts] = Facts(
-        use="zo-sfw where queries are dear and LMO calls are cheap, and the best x is no vertex",
-        queries="S*(b + 1)",
+    facts = replace(
+        ZOSFW.facts,
+        use="zo-sfw if queries are dear and LMO calls cheap, and the best x is no vertex",
         lmo=("1", "K"),
-        vectors=2,
-        letters={"S": "batch_size", "b": "directions", "K": "rounds"},
+        letters={"K": "rounds"},
         convex="none for estimates",
-        estimate=Estimate("(d + 1)/b", "2/b", mean="(1 + d/b)**(-1/3)"),
+        nonconvex="none stated",
+        answers=("rival",),
     )
-
-    def _averaged(self) -> ZOSFW:
-        """ZO-SFW with the settings that are shared."""
-        return ZOSFW(
-            self.batch_size,
-            self.directions,
-            self.step_size,
-            self.averaging,
-            self.radius,
-            self.law,
-            self.stencil,
-        )
-
-    def resolve(self, task: Task) -> tuple[BoostedZOSFW, dict[str, str]]:
-        made, reasons = self._averaged().resolve(task)
-        filled = replace(self, directions=made.directions, averaging=made.averaging, radius=made.radius)
-        return filled, reasons
-
-    def check(self, task: Task) -> None:
-        self._averaged().check(task)
-        settings.whole("rounds", self.rounds)
-        settings.positive("improvement", self.improvement)
-
-    def init(self, task: Task, x0: Array) -> ZOSFW.State:
-        return ZOSFW.State(0, x0, np.zeros(task.dim))
 
     def step(self, task: Task, state: ZOSFW.State, rng: np.random.Generator) -> Step:
         t, x, dim, b = state.t, state.x, task.dim, self.directions
-        gamma, rho, mu = (as_schedule(s)(t) for s in (self.step_size, self.averaging, self.radius))
+        gamma, rho, mu = at(t, self.step_size, self.averaging, self.radius)
         U = self.law.draw(rng, dim, b)
         query = Query(x, task.sample(rng, self.batch_size), U, mu, self.stencil)
         c = slopes(query, (yield query))[0]
@@ -116,7 +78,7 @@ class BoostedZOSFW:
 
 
 def chase(task: Task, x: Array, g: Array, rounds: int, improvement: float) -> tuple[Array, float, int]:
-    """d/Λ, the Frank-Wolfe gap ⟨g, x − v⟩ of the first vertex, and the LMO calls made."""
+    """Return d/Λ, the Frank-Wolfe gap ⟨g, x − v⟩ of the first vertex, and the number of LMO calls."""
     d, Lambda, gap = np.zeros_like(x), 0.0, 0.0
     for k in range(rounds):
         r = -g - d
@@ -138,6 +100,6 @@ def chase(task: Task, x: Array, g: Array, rounds: int, improvement: float) -> tu
 
 
 def align(a: Array, b: Array) -> float:
-    """⟨a, b⟩/(‖a‖‖b‖), and −1 for b = 0."""
+    """Return ⟨a, b⟩/(‖a‖‖b‖), and −1 for b = 0."""
     length = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
     return float(a @ b) / length if length > 0.0 else -1.0

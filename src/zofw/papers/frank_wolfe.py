@@ -30,14 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.method import Facts, Iterate, Method, methods
 from zofw.algorithms.model.mixture import Mixture
-from zofw.algorithms.registry import methods
 from zofw.atoms import Atom, Dense
-from zofw.core import Array, FirstOrderTask, Info, Step, gap
-from zofw.schedules import Schedule, as_schedule, open_loop
+from zofw.core import Array, FirstOrderTask, Info, Step, Task, gap
+from zofw.schedules import as_schedule, open_loop
 
-REFORM = 50  # iterations between two formations of x from its atoms
+REFORM = 50  # Iterations after which x is formed from its atoms again, so that rounding does not accumulate.
 
 Gradient = Callable[[Array], Array]
 
@@ -56,10 +55,10 @@ class StepRule(Protocol):
 class OpenLoop:
     """γ_t from a schedule, 2/(t + 2) by default."""
 
-    step_size: float | Schedule = open_loop()
+    step_size: settings.StepSize = open_loop()
 
     def check(self) -> None:
-        settings.step_sizes(as_schedule(self.step_size))
+        settings.step_sizes("step_size", self.step_size)
 
     def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float:
         return min(most, as_schedule(self.step_size)(t))
@@ -117,7 +116,7 @@ class LineSearch:
 
 @methods.register("frank-wolfe")
 @dataclass(frozen=True)
-class FrankWolfe:
+class FrankWolfe(Method):
     """Settings of the first-order reference. No queries; one gradient and one LMO call an iteration.
 
     A line search takes a few more gradients. ``info.bound`` is the certificate: for convex f it bounds f(x_t) − min f,
@@ -134,8 +133,7 @@ class FrankWolfe:
     variant: Literal["vanilla", "away", "pairwise"] = "vanilla"
     step_rule: StepRule = LineSearch()
 
-    name: ClassVar[str] = "frank-wolfe"
-    facts: ClassVar[Facts] = Facts(
+    facts = Facts(
         use="a first-order reference, not a zeroth-order method",
         queries="0",
         convex=r"$O(1/\varepsilon)$ gradients, certified",
@@ -145,23 +143,20 @@ class FrankWolfe:
     first_order: ClassVar[bool] = True
 
     @dataclass(frozen=True)
-    class State:
+    class State(Iterate):
         """x_t, and the atoms and weights whose combination it is (neither is kept by the vanilla variant)."""
 
-        t: int
-        x: Array
         atoms: tuple[Atom, ...]
         weights: Array
 
-    def check(self, task: FirstOrderTask) -> None:
-        settings.choice("variant", self.variant, ("vanilla", "away", "pairwise"))
+    def check(self, task: Task) -> None:
         if not isinstance(self.step_rule, StepRule):
             raise ValueError(
                 f"step_rule should be OpenLoop(), ShortStep(L) or LineSearch(); got {self.step_rule!r}."
             )
         self.step_rule.check()
 
-    def init(self, task: FirstOrderTask, x0: Array) -> State:
+    def init(self, task: Task, x0: Array) -> State:
         return self.State(0, x0, (Dense(x0),), np.ones(1))
 
     def step(self, task: FirstOrderTask, state: State, rng: np.random.Generator) -> Step:

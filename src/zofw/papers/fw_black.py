@@ -24,62 +24,58 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
 from zofw.core import Answer, Array, Law, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import average, fresh, slopes
 from zofw.directions import Gaussian, Sphere
-from zofw.schedules import Constant, Power, Schedule, as_schedule
+from zofw.schedules import Constant, Power
 
 
 @methods.register("fw-black")
 @dataclass(frozen=True)
-class FWBlack:
-    """Settings of FW-black. Queries: 2nb an iteration, twice that at t = 0 unless m_{−1} = 0; one LMO call.
+class FWBlack(Method):
+    """Settings of FW-black.
 
     Parameters
     ----------
-    directions
-        b.
-    step_size, momentum, radius
-        γ_t, β and μ_t. The paper's tuned step 0.8/√(t + 1) is the default and needs no T.
+    step_size
+        γ_t; the default is the step tuned in the paper, which needs no T.
+    momentum
+        β.
     law
         Gaussian (option II) or Sphere (option I), whose radius is the paper's δ over √d.
     initial
         m_{−1}: ``"estimate"`` as in the paper, or ``"zero"`` as in its authors' code.
     """
 
-    directions: int = 25
-    step_size: float | Schedule = Power(0.8, 1.0, 0.5)
+    directions: settings.Count = 25
+    step_size: settings.StepSize = Power(0.8, 1.0, 0.5)
     momentum: float = 0.99
-    radius: float | Schedule = 1e-4
+    radius: settings.Radius = 1e-4
     law: Law = Gaussian()
     initial: Literal["estimate", "zero"] = "estimate"
 
-    name: ClassVar[str] = "fw-black"
-    facts: ClassVar[Facts] = Facts(
+    facts = Facts(
         use="attacks on one image, n = 1",
         queries="4*n*b if t == 0 else 2*n*b",
         vectors=2,
-        letters={"b": "directions", "beta": "momentum"},
+        letters={"beta": "momentum"},
         nonconvex=r"$O(nd/\varepsilon^4)$",
         estimate=Estimate("(beta**2 + (1 - beta)**2)*(d + 1)/b", "(beta**2 + (1 - beta)**2)*2/b"),
         within=100_000,
-        caution="It is made for n = 1: an iteration costs 2nb queries and its steps of 0.8/√(t + 1) average the noise over hundreds "
-        "of them, so with many components a modest budget ends near a wrong vertex.",
+        caution="It is made for n = 1: an iteration costs 2nb queries and its steps of 0.8/√(t + 1) average the noise "
+        "over hundreds of them, so with many components a modest budget ends near a wrong vertex.",
     )
 
     @dataclass(frozen=True)
-    class State:
+    class State(Iterate):
         """x_t and m_{t−1} (None before m_{−1})."""
 
-        t: int
-        x: Array
         m: Array | None = None
 
     @classmethod
@@ -93,8 +89,7 @@ class FWBlack:
         **other: Any,
     ) -> FWBlack:
         """The experiments' settings: b = 25, γ_t = 0.8/√(t + 1), δ = 0.01, β = 0.99 (MNIST) or 0.999 (ImageNet)."""
-        chosen = {"momentum": momentum, **_direction_settings(option, dim, delta)}
-        return cls(**(chosen | other))
+        return cls(**{"momentum": momentum} | _option(option, dim, delta) | other)
 
     @classmethod
     def theory(
@@ -118,24 +113,19 @@ class FWBlack:
             "directions": T * dim,
             "step_size": Constant(math.sqrt(initial_gap / (C * L * diameter**2 * T))),
             "momentum": momentum,
-            **_direction_settings(option, dim, 1 / (dim * math.sqrt(T))),
         }
-        return cls(**(chosen | other))
+        return cls(**chosen | _option(option, dim, 1 / (dim * math.sqrt(T))) | other)
 
     def check(self, task: Task) -> None:
-        settings.whole("directions", self.directions)
-        self.law.check(task.dim, self.directions)
-        settings.step_sizes(as_schedule(self.step_size))
+        super().check(task)
         settings.fraction("1 - momentum", 1.0 - self.momentum)
-        settings.radii(as_schedule(self.radius))
-        settings.choice("initial", self.initial, ("estimate", "zero"))
 
     def init(self, task: Task, x0: Array) -> State:
         return self.State(0, x0, np.zeros(task.dim) if self.initial == "zero" else None)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, m = state.t, state.x, state.m
-        gamma, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        gamma, mu = at(t, self.step_size, self.radius)
         if m is None:
             m = yield from self._estimate(task, x, mu, rng)
         q = yield from self._estimate(task, x, mu, rng)
@@ -146,17 +136,14 @@ class FWBlack:
     def _estimate(
         self, task: Task, x: Array, mu: float, rng: np.random.Generator
     ) -> Generator[Query, Answer, Array]:
-        """∇̂f(x) along fresh directions."""
+        """Return ∇̂f(x) along new directions."""
         U = self.law.draw(rng, task.dim, self.directions)
         query = Query(x, task.all, U, mu, Stencil.CENTRAL, Purpose.REFRESH)
         return fresh(U, slopes(query, (yield query))[0], self.law.scale(task.dim, self.directions))
 
 
-def _direction_settings(option: Literal["I", "II"], dim: int, delta: float) -> dict[str, Any]:
-    """Law and radius of an option; unit vectors times δ are vectors of length √d times δ/√d."""
+def _option(option: Literal["I", "II"], dim: int, delta: float) -> dict[str, Any]:
+    """Return law and radius of an option; unit vectors times δ are vectors of length √d times δ/√d."""
     settings.choice("option", option, ("I", "II"))
-    return (
-        {"law": Sphere(), "radius": delta / math.sqrt(dim)}
-        if option == "I"
-        else {"law": Gaussian(), "radius": delta}
-    )
+    sphere = option == "I"
+    return {"law": Sphere() if sphere else Gaussian(), "radius": delta / math.sqrt(dim) if sphere else delta}

@@ -18,51 +18,47 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
-from zofw.core import Array, Info, Step, Task
+from zofw.algorithms.method import Estimate, Facts, Method, at, methods
+from zofw.core import Info, Step, Task
 from zofw.papers.condg import condg
-from zofw.papers.fzfw import FZFW, coordinate_spider, root_batches
-from zofw.schedules import Power, Schedule, as_schedule
+from zofw.papers.fzfw import FZFW, coordinate_spider
+from zofw.schedules import Power
 
 
 @methods.register("fzcgs")
 @dataclass(frozen=True)
-class FZCGS:
-    """Settings of FZCGS. Queries: 2nd every q iterations, 4|S|d otherwise; O(D²/(γη_t)) LMO calls.
+class FZCGS(Method):
+    """Settings of FZCGS.
 
     Parameters
     ----------
     smoothness
-        L, with γ = 1/(3L).
-    batch_size, period
-        |S| and q; ⌈√n⌉ both by default.
-    accuracy, radius
-        η_t and μ_t: numbers or schedules.
+        L, the Lipschitz constant of ∇f, with γ = 1/(3L).
+    accuracy
+        η_t, a number or a schedule.
     max_inner
-        Most LMO calls in one iteration.
+        Maximum number of LMO calls in one iteration.
     """
 
-    smoothness: float = 1.0
-    batch_size: int = AUTO
-    period: int = AUTO
-    accuracy: float | Schedule = Power(1.0, 1.0)
-    radius: float | Schedule = 1e-4
-    max_inner: int = 1000
+    smoothness: settings.Positive = 1.0
+    batch_size: settings.Count = settings.root_n("components in a difference")
+    period: settings.Count = settings.root_n("iterations from one full batch to the next")
+    accuracy: settings.Tolerance = Power(1.0, 1.0)
+    radius: settings.Radius = 1e-4
+    max_inner: settings.Count = 1000
 
-    name: ClassVar[str] = "fzcgs"
-    facts: ClassVar[Facts] = Facts(
+    State = FZFW.State
+    facts = Facts(
         use="known L, cheap LMO, gradient mapping as the measure",
         queries="2*n*d if t % q == 0 else 4*S*d",
         lmo=("1", "max_inner"),
         vectors=3,
-        letters={"S": "batch_size", "q": "period", "max_inner": "max_inner"},
+        letters={"max_inner": "max_inner"},
         nonconvex=r"$O(\sqrt n\,d/\varepsilon)$, squared gradient mapping",
         answers=("smooth",),
         estimate=Estimate("0", "0"),
@@ -72,28 +68,14 @@ class FZCGS:
     @classmethod
     def paper(cls, n: int, dim: int, L: float, iterations: int, **other: Any) -> FZCGS:
         """Theorem 2 for K iterations: q = |S| = √n, γ = 1/(3L), η = 1/K, μ = 1/√(dK)."""
-        root = math.ceil(math.sqrt(n))
-        return cls(L, root, root, 1 / iterations, 1 / math.sqrt(dim * iterations), **other)
-
-    def resolve(self, task: Task) -> tuple[FZCGS, dict[str, str]]:
-        return settings.fill(self, **root_batches(task))
-
-    def check(self, task: Task) -> None:
-        settings.positive("smoothness", self.smoothness)
-        settings.whole("batch_size", self.batch_size)
-        settings.whole("period", self.period)
-        settings.whole("max_inner", self.max_inner)
-        settings.positive("accuracy at t = 0", as_schedule(self.accuracy)(0))
-        settings.radii(as_schedule(self.radius))
-
-    def init(self, task: Task, x0: Array) -> FZFW.State:
-        return FZFW.State(0, x0, x0, np.zeros(task.dim))
+        return cls(
+            L, settings.root(n), settings.root(n), 1 / iterations, 1 / math.sqrt(dim * iterations), **other
+        )
 
     def step(self, task: Task, state: FZFW.State, rng: np.random.Generator) -> Step:
         t, x, gamma = state.t, state.x, 1.0 / (3.0 * self.smoothness)
-        eta, mu = as_schedule(self.accuracy)(t), as_schedule(self.radius)(t)
+        eta, mu = at(t, self.accuracy, self.radius)
         v = yield from coordinate_spider(task, state, rng, self.period, self.batch_size, mu)
         new, gap = condg(task, v, x, gamma, eta, self.max_inner)
-        return FZFW.State(t + 1, new, x, v), Info(
-            gap, at_start=True, numbers={"mapping": float(np.linalg.norm(x - new)) / gamma}
-        )
+        mapping = float(np.linalg.norm(x - new)) / gamma
+        return FZFW.State(t + 1, new, x, v), Info(gap, at_start=True, numbers={"mapping": mapping})

@@ -22,55 +22,41 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
 from zofw.core import Answer, Array, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes, spider
 from zofw.directions import basis
-from zofw.schedules import Constant, Schedule, as_schedule, open_loop
+from zofw.schedules import Constant, open_loop
 
 
 @methods.register("fzfw")
 @dataclass(frozen=True)
-class FZFW:
-    """Settings of FZFW. Queries: 2nd every q iterations, 4|S|d otherwise; one LMO call.
+class FZFW(Method):
+    """Settings of FZFW."""
 
-    Parameters
-    ----------
-    batch_size, period
-        |S| and q; ⌈√n⌉ both by default.
-    step_size, radius
-        γ_t and μ_t: numbers or schedules.
-    """
+    batch_size: settings.Count = settings.root_n("components in a difference")
+    period: settings.Count = settings.root_n("iterations from one full batch to the next")
+    step_size: settings.StepSize = open_loop(2.0, 2.0)
+    radius: settings.Radius = 1e-4
 
-    batch_size: int = AUTO
-    period: int = AUTO
-    step_size: float | Schedule = open_loop(2.0, 2.0)
-    radius: float | Schedule = 1e-4
-
-    name: ClassVar[str] = "fzfw"
-    facts: ClassVar[Facts] = Facts(
+    facts = Facts(
         use="moderate d, SPIDER without momentum",
         queries="2*n*d if t % q == 0 else 4*S*d",
         vectors=3,
-        letters={"S": "batch_size", "q": "period"},
         nonconvex=r"$O(\sqrt n\,d/\varepsilon^2)$",
         answers=("otherwise",),
         estimate=Estimate("0", "0"),
     )
 
     @dataclass(frozen=True)
-    class State:
+    class State(Iterate):
         """x_t, the point before it, and v_{t−1}, the estimate made there."""
 
-        t: int
-        x: Array
         before: Array
         g: Array
 
@@ -78,42 +64,21 @@ class FZFW:
     def paper(cls, n: int, dim: int, diameter: float, iterations: int, **other: Any) -> FZFW:
         """Theorem 1 for K iterations: q = |S| = √n, γ = 1/(D√K), μ = 1/√(dK)."""
         settings.constants(n=n, dim=dim, diameter=diameter, iterations=iterations)
-        root, gamma = math.ceil(math.sqrt(n)), 1 / (diameter * math.sqrt(iterations))
-        return cls(root, root, Constant(min(1.0, gamma)), 1 / math.sqrt(dim * iterations), **other)
-
-    def resolve(self, task: Task) -> tuple[FZFW, dict[str, str]]:
-        return settings.fill(self, **root_batches(task))
-
-    def check(self, task: Task) -> None:
-        settings.whole("batch_size", self.batch_size)
-        settings.whole("period", self.period)
-        settings.step_sizes(as_schedule(self.step_size))
-        settings.radii(as_schedule(self.radius))
-
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0, x0, np.zeros(task.dim))
+        gamma = Constant(min(1.0, 1 / (diameter * math.sqrt(iterations))))
+        return cls(settings.root(n), settings.root(n), gamma, 1 / math.sqrt(dim * iterations), **other)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x = state.t, state.x
-        gamma, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        gamma, mu = at(t, self.step_size, self.radius)
         v = yield from coordinate_spider(task, state, rng, self.period, self.batch_size, mu)
         u = task.lmo(v)
         return self.State(t + 1, u.move(x, gamma), x, v), frank_wolfe_info(v, x, u, gamma=gamma)
 
 
-def root_batches(task: Task) -> dict[str, tuple[int, str]]:
-    """q = |S| = ⌈√n⌉, which balances the full batch every q iterations with the small ones between."""
-    root = math.ceil(math.sqrt(task.n))
-    return {
-        "batch_size": (root, "ceil(sqrt(n)) components in a difference"),
-        "period": (root, "ceil(sqrt(n)) iterations from one full batch to the next"),
-    }
-
-
 def coordinate_spider(
     task: Task, state: FZFW.State, rng: np.random.Generator, period: int, batch_size: int, mu: float
 ) -> Generator[Query, Answer, Array]:
-    """v_t: all components every ``period`` iterations, a difference on a batch otherwise."""
+    """Return v_t: all components every ``period`` iterations, a difference on a batch otherwise."""
     U = basis(task.dim)
     if state.t % period == 0:
         query = Query(state.x, task.all, U, mu, Stencil.CENTRAL, Purpose.REFRESH)

@@ -28,54 +28,46 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
-from zofw.core import Answer, Array, Batch, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
+from zofw.core import Answer, Array, Batch, Law, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import average, refine, slopes
 from zofw.directions import Coordinate, basis
-from zofw.schedules import Power, Schedule, as_schedule
-
-Initial = Literal["coordinate", "zero"]
+from zofw.schedules import Power
 
 
 @methods.register("jaguar")
 @dataclass(frozen=True)
-class JAGUAR:
-    """Settings of the deterministic method. Queries: 2nd at t = 0, then 2nb; one LMO call.
+class JAGUAR(Method):
+    """Settings of the deterministic method.
 
     Parameters
     ----------
-    directions
-        b, coordinates in an iteration.
-    step_size, radius
-        γ_t and τ_t: numbers or schedules; 4/(t + 8d/b) by default.
     initial
-        The memory at x_0: ``"coordinate"`` as in the paper, or ``"zero"`` where 2nd queries cannot be paid.
+        The memory at x_0: ``"coordinate"`` as in the paper, or ``"zero"`` if 2nd queries cannot be paid.
     """
 
-    directions: int = 1
-    step_size: float | Schedule = AUTO
-    radius: float | Schedule = 1e-4
-    initial: Initial = "coordinate"
+    directions: settings.Count = 1
+    step_size: settings.StepSize = settings.auto(
+        "the paper's 4/(t + 8d) for b coordinates",
+        lambda task, own: Power(4.0, 8.0 * task.dim / own.directions, cap=1.0),
+    )
+    radius: settings.Radius = 1e-4
+    initial: Literal["coordinate", "zero"] = "coordinate"
 
-    name: ClassVar[str] = "jaguar"
-    facts: ClassVar[Facts] = Facts(
+    law: ClassVar[Law] = Coordinate()
+    facts = Facts(
         use="one gradient can be paid, afterwards only crumbs",
         queries="2*n*d if t == 0 else 2*n*b",
         vectors=2,
-        letters={"b": "directions"},
         convex=r"$O(nd/\varepsilon)$",
         answers=("few",),
         estimate=Estimate("0", "0"),
     )
 
     @dataclass(frozen=True)
-    class State:
+    class State(Iterate):
         """x_t and the memory h_t."""
 
-        t: int
-        x: Array
         h: Array
 
     @classmethod
@@ -83,21 +75,9 @@ class JAGUAR:
         """b = 1 and γ_t = 4/(t + 8d)."""
         return cls(1, Power(4.0, 8.0 * dim), **other)
 
-    def resolve(self, task: Task) -> tuple[JAGUAR, dict[str, str]]:
-        offset = 8.0 * task.dim / max(1, self.directions)
-        return settings.fill(
-            self, step_size=(Power(4.0, offset, cap=1.0), "the paper's 4/(t + 8d) for b coordinates")
-        )
-
-    def check(self, task: Task) -> None:
-        _check(self, task)
-
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0, np.zeros(task.dim))
-
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x = state.t, state.x
-        gamma, tau = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        gamma, tau = at(t, self.step_size, self.radius)
         if t == 0 and self.initial == "coordinate":
             h = yield from all_coordinates(task, x, task.all, tau)
         else:
@@ -108,45 +88,49 @@ class JAGUAR:
         return self.State(t + 1, s.move(x, gamma), h), frank_wolfe_info(h, x, s, gamma=gamma)
 
 
+def offset(task: Task, own: StochasticJAGUAR) -> float:
+    """Return 8(d/b)^(3/2)."""
+    return float(8.0 * (task.dim / own.directions) ** 1.5)
+
+
 @methods.register("jaguar-stochastic")
 @dataclass(frozen=True)
-class StochasticJAGUAR:
-    """Settings of the stochastic method. Queries: 2|S|b an iteration, and 2|S|d more at t = 0; one LMO call.
+class StochasticJAGUAR(Method):
+    """Settings of the stochastic method.
 
     Parameters
     ----------
-    batch_size, directions
-        |S| and b, components and coordinates in an iteration.
-    step_size, averaging, radius
-        γ_t, η_t and τ_t: numbers or schedules; 4/(t + 8(d/b)^{3/2}) and 4/(t + 8(d/b)^{3/2})^{2/3} by default.
     initial
         The memory at x_0: ``"coordinate"`` from one batch as in the paper, or ``"zero"``.
     """
 
-    batch_size: int = 1
-    directions: int = 1
-    step_size: float | Schedule = AUTO
-    averaging: float | Schedule = AUTO
-    radius: float | Schedule = 1e-4
-    initial: Initial = "coordinate"
+    batch_size: settings.Count = 1
+    directions: settings.Count = 1
+    step_size: settings.StepSize = settings.auto(
+        "the paper's 4/(t + 8d^(3/2)) for b coordinates",
+        lambda task, own: Power(4.0, offset(task, own), cap=1.0),
+    )
+    averaging: settings.Averaging = settings.auto(
+        "the paper's 4/(t + 8d^(3/2))^(2/3) for b coordinates",
+        lambda task, own: Power(4.0, offset(task, own), 2 / 3, cap=1.0),
+    )
+    radius: settings.Radius = 1e-4
+    initial: Literal["coordinate", "zero"] = "coordinate"
 
-    name: ClassVar[str] = "jaguar-stochastic"
-    facts: ClassVar[Facts] = Facts(
+    law: ClassVar[Law] = Coordinate()
+    facts = Facts(
         use="the smallest queries there are",
         queries="2*S*(d + b) if t == 0 else 2*S*b",
         vectors=3,
-        letters={"S": "batch_size", "b": "directions"},
         convex=r"$O\bigl((LR^2 + d\sigma R)^3/\varepsilon^3\bigr)$",
         estimate=Estimate("0", "0"),
         share=0.6,
     )
 
     @dataclass(frozen=True)
-    class State:
+    class State(Iterate):
         """x_t, the memory h_t and the average g_t."""
 
-        t: int
-        x: Array
         h: Array
         g: Array
 
@@ -156,30 +140,9 @@ class StochasticJAGUAR:
         offset = 8.0 * dim**1.5
         return cls(batch_size, 1, Power(4.0, offset), Power(4.0, offset, 2 / 3), **other)
 
-    def resolve(self, task: Task) -> tuple[StochasticJAGUAR, dict[str, str]]:
-        offset = 8.0 * (task.dim / max(1, self.directions)) ** 1.5
-        return settings.fill(
-            self,
-            step_size=(Power(4.0, offset, cap=1.0), "the paper's 4/(t + 8d^(3/2)) for b coordinates"),
-            averaging=(
-                Power(4.0, offset, 2 / 3, cap=1.0),
-                "the paper's 4/(t + 8d^(3/2))^(2/3) for b coordinates",
-            ),
-        )
-
-    def check(self, task: Task) -> None:
-        _check(self, task)
-        settings.whole("batch_size", self.batch_size)
-        settings.fraction("averaging at t = 0", as_schedule(self.averaging)(0))
-
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0, np.zeros(task.dim), np.zeros(task.dim))
-
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, h, g, d, b = state.t, state.x, state.h, state.g, task.dim, self.directions
-        gamma, eta, tau = (
-            as_schedule(schedule)(t) for schedule in (self.step_size, self.averaging, self.radius)
-        )
+        gamma, eta, tau = at(t, self.step_size, self.averaging, self.radius)
         if t == 0 and self.initial == "coordinate":
             h = g = yield from all_coordinates(task, x, task.sample(rng, self.batch_size), tau)
         U = Coordinate().draw(rng, d, b)
@@ -191,15 +154,7 @@ class StochasticJAGUAR:
         return self.State(t + 1, s.move(x, gamma), h, g), frank_wolfe_info(g, x, s, gamma=gamma)
 
 
-def _check(method: JAGUAR | StochasticJAGUAR, task: Task) -> None:
-    settings.whole("directions", method.directions)
-    Coordinate().check(task.dim, method.directions)
-    settings.step_sizes(as_schedule(method.step_size))
-    settings.radii(as_schedule(method.radius))
-    settings.choice("initial", method.initial, ("coordinate", "zero"))
-
-
 def all_coordinates(task: Task, x: Array, batch: Batch, tau: float) -> Generator[Query, Answer, Array]:
-    """Central differences along all coordinates."""
+    """Return central differences along all coordinates."""
     query = Query(x, batch, basis(task.dim), tau, Stencil.CENTRAL, Purpose.REFRESH)
     return np.asarray(slopes(query, (yield query))[0])

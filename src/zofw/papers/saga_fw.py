@@ -24,38 +24,37 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
 from zofw.core import Array, Batch, Indices, Pattern, Purpose, Step, Task, frank_wolfe_info
 from zofw.differences import OwnDifferences
-from zofw.schedules import Power, Schedule, as_schedule
+from zofw.schedules import Power
 
 
 @methods.register("saga-fw")
 @dataclass(frozen=True)
-class SAGAFW:
-    """Settings of SAGA-FW. Queries: n(d + 1) at t = 0, then 2b(d + 1); |support_i| in place of d where it is known.
+class SAGAFW(Method):
+    """Settings of SAGA-FW; |support_i| takes the place of d in the number of queries if it is known.
 
     Parameters
     ----------
     batch_size
-        b, components of each of the two draws; ⌈n^{1/3}⌉ by default, the paper's.
-    step_size, radius
-        γ_t and μ_t: numbers or schedules. γ_t = 4/(t + 8n/b), at most 1/2, by default: the memory lags by n/b iterations.
+        b, the number of components in each of the two draws.
     """
 
-    batch_size: int = AUTO
-    step_size: float | Schedule = AUTO
-    radius: float | Schedule = 1e-6
+    batch_size: settings.Count = settings.auto(
+        "⌈n^{1/3}⌉, the paper's", lambda task, own: math.ceil(task.n ** (1 / 3))
+    )
+    step_size: settings.StepSize = settings.auto(
+        "4/(t + 8n/b), at most 1/2: the memory lags by n/b iterations",
+        lambda task, own: Power(4.0, 8.0 * (task.n / own.batch_size), cap=0.5),
+    )
+    radius: settings.Radius = 1e-6
 
-    name: ClassVar[str] = "saga-fw"
-    facts: ClassVar[Facts] = Facts(
+    facts = Facts(
         use="components that depend on few coordinates each: text, matrix completion, graphs",
         queries="n*(d + 1) if t == 0 else 2*b*(d + 1)",
         vectors="n + 2",
@@ -66,35 +65,19 @@ class SAGAFW:
     )
 
     @dataclass(frozen=True)
-    class State:
+    class State(Iterate):
         """x_t; ∇f_i(α_i) of every component along its coordinates, where each begins in that list; and their mean g_t."""
 
-        t: int
-        x: Array
         memory: Array
         starts: Indices
         g: Array
-
-    def resolve(self, task: Task) -> tuple[SAGAFW, dict[str, str]]:
-        b = self.batch_size or math.ceil(task.n ** (1 / 3))
-        lag = task.n / max(1, b)
-        return settings.fill(
-            self,
-            batch_size=(b, "⌈n^{1/3}⌉, the paper's"),
-            step_size=(Power(4.0, 8.0 * lag, cap=0.5), "4/(t + 8n/b), the memory lagging by n/b iterations"),
-        )
-
-    def check(self, task: Task) -> None:
-        settings.whole("batch_size", self.batch_size)
-        settings.step_sizes(as_schedule(self.step_size))
-        settings.radii(as_schedule(self.radius))
 
     def init(self, task: Task, x0: Array) -> State:
         return self.State(0, x0, np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(task.dim))
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, b, starts = state.t, state.x, self.batch_size, state.starts
-        gamma, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        gamma, mu = at(t, self.step_size, self.radius)
         if t == 0:
             own = OwnDifferences.of(x, task.all, task.pattern(task.all), mu, purpose=Purpose.REFRESH)
             memory, starts = own.slopes((yield own.query))[0], own.pattern.starts
@@ -108,9 +91,8 @@ class SAGAFW:
             change = new - state.memory[place]
             estimate = state.g + np.bincount(index[:cut], change[:cut], task.dim) / b
             _, drawn, times = np.unique(both[1], return_inverse=True, return_counts=True)
-            once = change[cut:] / np.repeat(
-                times[drawn], own.pattern.sizes[b:]
-            )  # a component drawn twice moves g once
+            # a component that is drawn twice moves g once
+            once = change[cut:] / np.repeat(times[drawn], own.pattern.sizes[b:])
             g = state.g + np.bincount(index[cut:], once, task.dim) / task.n
             memory = state.memory.copy()
             memory[place[cut:]] = new[cut:]

@@ -26,62 +26,52 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
-from zofw.core import Array, Law, Query, Stencil, Step, Task
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
+from zofw.core import Law, Query, Stencil, Step, Task
 from zofw.differences import fresh, slopes
 from zofw.directions import Rademacher
 from zofw.papers.horizon import horizon
-from zofw.papers.projection import check_projected, descent, projected_step
-from zofw.schedules import Power, Schedule, as_schedule
+from zofw.papers.projection import descent, projected_step
+from zofw.schedules import Power
+
+
+def first_step(task: Task, own: SPSA) -> Power:
+    """Return a/(A + k + 1)^0.602 with A = T/10 for the T iterations of the limits and a_0 = 1/(1 + d/b)."""
+    T = horizon(task, 2 * own.batch_size * own.directions) or 1000
+    offset = 0.1 * T + 1
+    return Power(descent(task, own.directions) * offset**0.602, offset, 0.602)
 
 
 @methods.register("spsa")
 @dataclass(frozen=True)
-class SPSA:
-    """Settings of SPSA. Queries: 2|S|b an iteration; one projection, no LMO call.
+class SPSA(Method):
+    """Settings of SPSA; the paper's a_k is ``step_size`` and its c_k ``radius``."""
 
-    Parameters
-    ----------
-    batch_size, directions
-        |S| and b.
-    step_size, radius
-        a_k and c_k: numbers or schedules. By default a_k = a/(A + k + 1)^0.602 with A a tenth of the iterations that
-        ``max_iter`` and the budget allow (1000 without either), and a such that a_0 = 1/(1 + d/b), as for L = 1.
-    law
-        Law of the directions: signs.
-    """
-
-    batch_size: int = 1
-    directions: int = 1
-    step_size: float | Schedule = AUTO
-    radius: float | Schedule = Power(1e-2, 1.0, 0.101)
+    batch_size: settings.Count = 1
+    directions: settings.Count = 1
+    step_size: settings.StepLength = settings.auto(
+        "Spall's a/(A + k + 1)^0.602 with A a tenth of the iterations that budget and max_iter allow (1000 without "
+        "either) and a_0 = 1/(1 + d/b), as for L = 1",
+        first_step,
+    )
+    radius: settings.Radius = Power(1e-2, 1.0, 0.101)
     law: Law = Rademacher()
 
-    name: ClassVar[str] = "spsa"
-    facts: ClassVar[Facts] = Facts(
+    stencil: ClassVar[Stencil] = Stencil.CENTRAL
+    facts = Facts(
         use="noisy values, two queries a step, a rival that projects",
         queries="2*S*b",
         lmo="0",
-        letters={"S": "batch_size", "b": "directions"},
         convex="asymptotic only",
         nonconvex="asymptotic only",
         answers=("noisy",),
         estimate=Estimate("(d - 1)/b", mean=None),
         within=10_000,
         units={"step_size": -1},
-        caution="Its default step is made for L = 1 and it asks one component along one direction: where single gradients are long "
-        "against their mean, their noise keeps x from the minimiser until step_size is divided or batch_size raised.",
+        caution="Its default step is made for L = 1 and it asks one component along one direction: if single "
+        "gradients are long against their mean, their noise keeps x from the minimiser until step_size is divided "
+        "or batch_size raised.",
     )
-    stencil: ClassVar[Stencil] = Stencil.CENTRAL
-
-    @dataclass(frozen=True)
-    class State:
-        """x_k."""
-
-        t: int
-        x: Array
 
     @classmethod
     def paper(cls, iterations: int, a: float, c: float, **other: Any) -> SPSA:
@@ -89,24 +79,11 @@ class SPSA:
         settings.constants(iterations=iterations, a=a, c=c)
         return cls(step_size=Power(a, 0.1 * iterations + 1, 0.602), radius=Power(c, 1.0, 0.101), **other)
 
-    def resolve(self, task: Task) -> tuple[SPSA, dict[str, str]]:
-        T = horizon(task, 2 * self.batch_size * self.directions) or 1000
-        offset = 0.1 * T + 1
-        a = descent(task, self.directions) * offset**0.602
-        reason = f"Spall's a/(A + k + 1)^0.602 with A = {T}/10 and a_0 = 1/(1 + d/b), as for L = 1"
-        return settings.fill(self, step_size=(Power(a, offset, 0.602), reason))
-
-    def check(self, task: Task) -> None:
-        check_projected(self, task)
-
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0)
-
-    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+    def step(self, task: Task, state: Iterate, rng: np.random.Generator) -> Step:
         k, x, d, b = state.t, state.x, task.dim, self.directions
-        a, c = as_schedule(self.step_size)(k), as_schedule(self.radius)(k)
+        a, c = at(k, self.step_size, self.radius)
         Delta = self.law.draw(rng, d, b)
         query = Query(x, task.sample(rng, self.batch_size), Delta, c, self.stencil)
         g = fresh(Delta, slopes(query, (yield query))[0], self.law.scale(d, b))
         x, info = projected_step(task, x, g, a)
-        return self.State(k + 1, x), info
+        return Iterate(k + 1, x), info

@@ -32,68 +32,48 @@ from typing import ClassVar
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
-from zofw.core import Array, Query, Stencil, Step, Task, frank_wolfe_info
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
+from zofw.core import Array, Law, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import average, slopes
 from zofw.directions import Coordinate
-from zofw.schedules import Power, Schedule, as_schedule
+from zofw.schedules import Power
 
 
 @methods.register("zivr-fw")
 @dataclass(frozen=True)
-class ZIVRFW:
-    """Settings of ZIVR-FW. Queries: 2b an iteration; one LMO call; a table of nd numbers.
+class ZIVRFW(Method):
+    """Settings of ZIVR-FW.
 
     Parameters
     ----------
     directions
-        b, pairs of a coordinate and a component in an iteration; all d coordinates by default.
-    step_size, averaging, radius
-        γ_t, ρ_t and τ_t: numbers or schedules; 4/(t + 8nd/b), at most 1/2, and 4/(t + 8)^{2/3} by default.
+        b, the number of pairs of a coordinate and a component in an iteration.
     """
 
-    directions: int = AUTO
-    step_size: float | Schedule = AUTO
-    averaging: float | Schedule = Power(4.0, 8.0, 2 / 3, cap=1.0)
-    radius: float | Schedule = 1e-4
+    directions: settings.Count = settings.auto("every coordinate once", lambda task, own: task.dim)
+    step_size: settings.StepSize = settings.auto(
+        "4/(t + 8nd/b), at most 1/2: the table lags by nd/b iterations",
+        lambda task, own: Power(4.0, 8.0 * (task.n * task.dim / own.directions), cap=0.5),
+    )
+    averaging: settings.Averaging = Power(4.0, 8.0, 2 / 3, cap=1.0)
+    radius: settings.Radius = 1e-4
 
-    name: ClassVar[str] = "zivr-fw"
-    facts: ClassVar[Facts] = Facts(
+    law: ClassVar[Law] = Coordinate()
+    facts = Facts(
         use="small n·d, long runs, and iterations of two queries for each coordinate",
         queries="2*b",
         vectors="n + 3",
-        letters={"b": "directions"},
         estimate=Estimate("d/b - 1"),
         within=10_000,
     )
 
     @dataclass(frozen=True)
-    class State:
+    class State(Iterate):
         """x_t, the table J (d, n), its row mean J̄, and the average g_{t−1}."""
 
-        t: int
-        x: Array
         table: Array
         mean: Array
         g: Array
-
-    def resolve(self, task: Task) -> tuple[ZIVRFW, dict[str, str]]:
-        b = self.directions or task.dim
-        lag = task.n * task.dim / max(1, b)
-        return settings.fill(
-            self,
-            directions=(b, "every coordinate once"),
-            step_size=(Power(4.0, 8.0 * lag, cap=0.5), "4/(t + 8nd/b), the table lagging by nd/b iterations"),
-        )
-
-    def check(self, task: Task) -> None:
-        settings.whole("directions", self.directions)
-        Coordinate().check(task.dim, self.directions)
-        settings.step_sizes(as_schedule(self.step_size))
-        settings.fraction("averaging at t = 0", as_schedule(self.averaging)(0))
-        settings.radii(as_schedule(self.radius))
 
     def init(self, task: Task, x0: Array) -> State:
         nothing = np.zeros(task.dim)
@@ -101,7 +81,7 @@ class ZIVRFW:
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, d, n, b = state.t, state.x, task.dim, task.n, self.directions
-        gamma, rho, tau = (as_schedule(s)(t) for s in (self.step_size, self.averaging, self.radius))
+        gamma, rho, tau = at(t, self.step_size, self.averaging, self.radius)
         U = Coordinate().draw(rng, d, b)
         S = task.sample(rng, b)
         query = Query(x, S, U, tau, Stencil.CENTRAL, paired=True)

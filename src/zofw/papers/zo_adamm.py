@@ -24,67 +24,59 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
+from zofw.algorithms.method import Facts, Iterate, Method, at, methods
 from zofw.core import Array, Info, Law, Query, Stencil, Step, Task
 from zofw.differences import average, fresh, slopes
 from zofw.directions import Sphere
-from zofw.papers.projection import check_projected
-from zofw.schedules import Constant, Power, Schedule, as_schedule
+from zofw.schedules import Constant, Power
 
-MOST_PROJECTIONS = 1000  # Euclidean ones in one H-projection
-ACCURACY = 1e-10  # of an H-projection, relative to the step
+MOST_PROJECTIONS = 1000  # Maximum number of Euclidean projections in one H-projection.
+ACCURACY = 1e-10  # Error of an H-projection, relative to the step.
 
 
 @methods.register("zo-adamm")
 @dataclass(frozen=True)
-class ZOAdaMM:
-    """Settings of ZO-AdaMM. Queries: |S|(b + 1) an iteration, 2|S|b with central differences; projections, no LMO call.
+class ZOAdaMM(Method):
+    """Settings of ZO-AdaMM.
 
     Parameters
     ----------
-    batch_size, directions
-        |S| and b; 1 and ⌈√d⌉ by default.
     step_size
-        α_t, a length: about how far an entry of x moves. By default R/(10√(d(t + 1))) for a set of diameter R.
+        α_t, a length: about how far an entry of x moves.
     first_decay, second_decay
-        β₁ and β₂.
-    radius, law, stencil
-        The radius along columns of the law, μ/√d; the law; FORWARD as in the paper or CENTRAL.
+        β₁ and β₂, the weights of the old averages of ĝ and ĝ².
     """
 
-    batch_size: int = 1
-    directions: int = AUTO
-    step_size: float | Schedule = AUTO
+    batch_size: settings.Count = 1
+    directions: settings.Count = settings.root_d("directions")
+    step_size: settings.StepLength = settings.auto(
+        "a tenth of the diameter over √(d(t + 1))",
+        lambda task, own: Power(task.diameter / (10 * math.sqrt(task.dim)), 1.0, 0.5),
+    )
     first_decay: float = 0.9
     second_decay: float = 0.9
-    radius: float | Schedule = 1e-4
+    radius: settings.Radius = 1e-4
     law: Law = Sphere()
-    stencil: Stencil = Stencil.FORWARD
+    stencil: settings.Differences = Stencil.FORWARD
 
-    name: ClassVar[str] = "zo-adamm"
-    facts: ClassVar[Facts] = Facts(
+    facts = Facts(
         use="the usual rival in universal attacks, where entries of the gradient differ in size; it projects",
         queries="S*(b + 1)",
         lmo="0",
         vectors=4,
-        letters={"S": "batch_size", "b": "directions"},
         convex=r"about $\sqrt d$ times that of gradients",
         nonconvex=r"about $\sqrt d$ times that of gradients",
     )
 
     @dataclass(frozen=True)
-    class State:
-        """x_t, the averages m and v of ĝ and ĝ², and the greatest v so far."""
+    class State(Iterate):
+        """x_t, the averages m and v of ĝ and ĝ², and the largest v so far."""
 
-        t: int
-        x: Array
         m: Array
         v: Array
         v_hat: Array
@@ -96,26 +88,14 @@ class ZOAdaMM:
         chosen: dict[str, Any] = {"directions": 10, "radius": 1 / (dim * math.sqrt(iterations))} | other
         return cls(step_size=Constant(lr), first_decay=0.9, second_decay=0.3, **chosen)
 
-    def resolve(self, task: Task) -> tuple[ZOAdaMM, dict[str, str]]:
-        a = task.diameter / (10 * math.sqrt(task.dim))
-        return settings.fill(
-            self,
-            directions=(math.ceil(math.sqrt(task.dim)), "ceil(sqrt(d)) directions"),
-            step_size=(Power(a, 1.0, 0.5), "a tenth of the diameter over sqrt(d (t + 1))"),
-        )
-
     def check(self, task: Task) -> None:
-        check_projected(self, task)
+        super().check(task)
         settings.fraction("1 - first_decay", 1.0 - self.first_decay)
         settings.fraction("1 - second_decay", 1.0 - self.second_decay)
 
-    def init(self, task: Task, x0: Array) -> State:
-        nothing = np.zeros(task.dim)
-        return self.State(0, x0, nothing, nothing, nothing)
-
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, d, b = state.t, state.x, task.dim, self.directions
-        a, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        a, mu = at(t, self.step_size, self.radius)
         U = self.law.draw(rng, d, b)
         query = Query(x, task.sample(rng, self.batch_size), U, mu, self.stencil)
         g = fresh(U, slopes(query, (yield query))[0], self.law.scale(d, b))
@@ -130,7 +110,7 @@ class ZOAdaMM:
 
 
 def weighted_projection(task: Task, y: Array, h: Array) -> Array:
-    """argmin over x in X of Σ h_i (x_i − y_i)²/2, from Euclidean projections."""
+    """Return argmin over x in X of Σ h_i (x_i − y_i)²/2, from Euclidean projections."""
     top = float(h.max())
     x = z = task.project(y)
     least = ACCURACY * max(float(np.linalg.norm(y - x)), float(np.finfo(float).tiny))

@@ -17,39 +17,28 @@ Algorithm 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.core import Array, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
+from zofw.core import Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import slopes
 from zofw.directions import basis
-from zofw.papers.horizon import Scaled
-from zofw.schedules import Schedule, as_schedule, open_loop
+from zofw.schedules import Scaled, open_loop
 
 
 @methods.register("zo-fw")
 @dataclass(frozen=True)
-class ZOFW:
-    """Settings of ZO-FW. Queries: n(d + 1) an iteration, 2nd with central differences; one LMO call.
+class ZOFW(Method):
+    """Settings of ZO-FW."""
 
-    Parameters
-    ----------
-    step_size, radius
-        γ_t and c_t: numbers or schedules.
-    stencil
-        FORWARD as in the paper, or CENTRAL.
-    """
+    step_size: settings.StepSize = open_loop(2.0, 2.0)
+    radius: settings.Radius = 1e-6
+    stencil: settings.Differences = Stencil.FORWARD
 
-    step_size: float | Schedule = open_loop(2.0, 2.0)
-    radius: float | Schedule = 1e-6
-    stencil: Stencil = Stencil.FORWARD
-
-    name: ClassVar[str] = "zo-fw"
-    facts: ClassVar[Facts] = Facts(
+    facts = Facts(
         use="low dimension, or n = 1; deterministic",
         queries="n*(d + 1)",
         convex=r"$O(nd/\varepsilon)$",
@@ -57,31 +46,16 @@ class ZOFW:
         estimate=Estimate("0", "0"),
     )
 
-    @dataclass(frozen=True)
-    class State:
-        """x_t."""
-
-        t: int
-        x: Array
-
     @classmethod
     def paper(cls, dim: int, L: float, **other: Any) -> ZOFW:
         """γ_t = 2/(t + 2), c_t = Lγ_t/d."""
         gamma = open_loop(2.0, 2.0)
         return cls(gamma, Scaled(gamma, L / dim), **other)
 
-    def check(self, task: Task) -> None:
-        settings.step_sizes(as_schedule(self.step_size))
-        settings.radii(as_schedule(self.radius))
-        settings.choice("stencil", self.stencil, (Stencil.CENTRAL, Stencil.FORWARD))
-
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0)
-
-    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+    def step(self, task: Task, state: Iterate, rng: np.random.Generator) -> Step:
         t, x = state.t, state.x
-        gamma, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        gamma, mu = at(t, self.step_size, self.radius)
         query = Query(x, task.all, basis(task.dim), mu, self.stencil, Purpose.REFRESH)
         g = slopes(query, (yield query))[0]
         s = task.lmo(g)
-        return self.State(t + 1, s.move(x, gamma)), frank_wolfe_info(g, x, s, gamma=gamma)
+        return Iterate(t + 1, s.move(x, gamma)), frank_wolfe_info(g, x, s, gamma=gamma)

@@ -17,91 +17,57 @@ optimization, GlobalSIP 2018.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
-from zofw.core import Array, Law, Query, Stencil, Step, Task
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
+from zofw.core import Law, Query, Stencil, Step, Task
 from zofw.differences import fresh, slopes
 from zofw.directions import Sphere
-from zofw.papers.projection import check_projected, descent, projected_step
-from zofw.schedules import Power, Schedule, as_schedule
+from zofw.papers.projection import descent, projected_step
+from zofw.schedules import Power
 
 
 @methods.register("zo-psgd")
 @dataclass(frozen=True)
-class ZOPSGD:
-    """Settings of ZO-PSGD. Queries: |S|(b + 1) an iteration; one projection, no LMO call.
+class ZOPSGD(Method):
+    """Settings of ZO-PSGD. The default step is made for L = 1; divide it by L if L is known."""
 
-    Parameters
-    ----------
-    batch_size, directions
-        |S| and b; 1 and ⌈√d⌉ by default.
-    step_size, radius
-        a_t and the radius along columns of the law, μ/√d: numbers or schedules. By default
-        a_t = 1/((1 + d/b)√(t + 1)), made for gradients with Lipschitz constant L = 1; divide it by L where L is known.
-    law, stencil
-        Law of the directions, and FORWARD as in the paper or CENTRAL.
-    """
-
-    batch_size: int = 1
-    directions: int = AUTO
-    step_size: float | Schedule = AUTO
-    radius: float | Schedule = 1e-4
+    batch_size: settings.Count = 1
+    directions: settings.Count = settings.root_d("directions")
+    step_size: settings.StepLength = settings.auto(
+        "1/((1 + d/b)√(t + 1)), as for L = 1",
+        lambda task, own: Power(descent(task, own.directions), 1.0, 0.5),
+    )
+    radius: settings.Radius = 1e-4
     law: Law = Sphere()
-    stencil: Stencil = Stencil.FORWARD
+    stencil: settings.Differences = Stencil.FORWARD
 
-    name: ClassVar[str] = "zo-psgd"
-    facts: ClassVar[Facts] = Facts(
+    facts = Facts(
         use="a rival that projects",
         queries="S*(b + 1)",
         lmo="0",
-        letters={"S": "batch_size", "b": "directions"},
         convex="none of its own",
         nonconvex=r"$O(d/\varepsilon^2)$, squared gradient mapping",
         estimate=Estimate("(d - 1)/b", "2*(d - 1)/((d + 2)*b)", mean=None),
         units={"step_size": -1},
     )
 
-    @dataclass(frozen=True)
-    class State:
-        """x_t."""
-
-        t: int
-        x: Array
-
     @classmethod
     def paper(
         cls, dim: int, iterations: int, lr: float, *, batch_size: int = 1, directions: int = 10, **other: Any
     ) -> ZOPSGD:
-        """a_t = lr/√(t + 1) and μ = 1/√(dT) on the unit sphere, that is 1/(d√T) along the columns of the law."""
-        return cls(batch_size, directions, Power(lr, 1.0, 0.5), 1 / (dim * math.sqrt(iterations)), **other)
+        """a_t = lr/√(t + 1) and μ = 1/√(dT) on the unit sphere, that is 1/(d√T) along the law's columns."""
+        return cls(batch_size, directions, Power(lr, 1.0, 0.5), 1 / (dim * iterations**0.5), **other)
 
-    def resolve(self, task: Task) -> tuple[ZOPSGD, dict[str, str]]:
-        b = self.directions or math.ceil(math.sqrt(task.dim))
-        return settings.fill(
-            self,
-            directions=(b, "ceil(sqrt(d)) directions"),
-            step_size=(Power(descent(task, b), 1.0, 0.5), "1/((1 + d/b) sqrt(t + 1)), as for L = 1"),
-        )
-
-    def check(self, task: Task) -> None:
-        check_projected(self, task)
-
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0)
-
-    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+    def step(self, task: Task, state: Iterate, rng: np.random.Generator) -> Step:
         t, x, d, b = state.t, state.x, task.dim, self.directions
-        a, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        a, mu = at(t, self.step_size, self.radius)
         U = self.law.draw(rng, d, b)
         query = Query(x, task.sample(rng, self.batch_size), U, mu, self.stencil)
         g = fresh(U, slopes(query, (yield query))[0], self.law.scale(d, b))
         x, info = projected_step(task, x, g, a)
-        return self.State(t + 1, x), info
+        return Iterate(t + 1, x), info

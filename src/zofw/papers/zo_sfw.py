@@ -17,53 +17,41 @@ Algorithm 2.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
 from zofw.core import Array, Law, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import average, fresh, slopes
 from zofw.directions import Coordinate, Gaussian
-from zofw.schedules import Power, Schedule, as_schedule, open_loop
-
-Scheme = Literal["kwsa", "rdsa", "i-rdsa"]
+from zofw.schedules import Power, open_loop
 
 
 @methods.register("zo-sfw")
 @dataclass(frozen=True)
-class ZOSFW:
-    """Settings of ZO-SFW. Queries: |S|(b + 1) an iteration, 2|S|b with central differences; one LMO call.
+class ZOSFW(Method):
+    """Settings of ZO-SFW."""
 
-    Parameters
-    ----------
-    batch_size, directions
-        |S| and b; 1 and ⌈√d⌉ by default.
-    step_size, averaging, radius
-        γ_t, ρ_t and μ_t: numbers or schedules.
-    law, stencil
-        Law of the directions, and FORWARD as in the paper or CENTRAL.
-    """
-
-    batch_size: int = 1
-    directions: int = AUTO
-    step_size: float | Schedule = open_loop(2.0, 8.0)
-    averaging: float | Schedule = AUTO
-    radius: float | Schedule = AUTO
+    batch_size: settings.Count = 1
+    directions: settings.Count = settings.root_d("directions")
+    step_size: settings.StepSize = open_loop(2.0, 8.0)
+    averaging: settings.Averaging = settings.auto(
+        "I-RDSA's 4/((1 + d/b)^(1/3) (t + 8)^(2/3))",
+        lambda task, own: Power(4 / (1 + task.dim / own.directions) ** (1 / 3), 8, 2 / 3, cap=1.0),
+    )
+    radius: settings.Radius = settings.auto(
+        "small against the set, large against rounding", lambda task, own: 1e-4
+    )
     law: Law = Gaussian()
-    stencil: Stencil = Stencil.FORWARD
+    stencil: settings.Differences = Stencil.FORWARD
 
-    name: ClassVar[str] = "zo-sfw"
-    facts: ClassVar[Facts] = Facts(
+    facts = Facts(
         use="cheap estimates, averaged; moves after one small batch",
         queries="S*(b + 1)",
         vectors=2,
-        letters={"S": "batch_size", "b": "directions"},
         convex=r"$O(d/\varepsilon^3)$",
         nonconvex="see `zo-sfw-nonconvex`",
         answers=("short",),
@@ -71,17 +59,21 @@ class ZOSFW:
     )
 
     @dataclass(frozen=True)
-    class State:
+    class State(Iterate):
         """x_t and the average g_{t−1}."""
 
-        t: int
-        x: Array
         g: Array
 
     @classmethod
     def paper(
-        cls, scheme: Scheme, dim: int, *, directions: int = 1, batch_size: int = 1, **other: Any
-    ) -> ZOSFW:
+        cls,
+        scheme: Literal["kwsa", "rdsa", "i-rdsa"],
+        dim: int,
+        *,
+        directions: int = 1,
+        batch_size: int = 1,
+        **other: Any,
+    ) -> Self:
         """Algorithm 2's constants: γ_t = 2/(t + 8) and, for each scheme, ρ_t and c_t (here μ_t).
 
         KWSA's ρ_0 = 4/8^(2/3) is 1; the cap keeps rounding from making it more.
@@ -100,34 +92,9 @@ class ZOSFW:
             **other,
         )
 
-    def resolve(self, task: Task) -> tuple[ZOSFW, dict[str, str]]:
-        d = task.dim
-        b = max(1, self.directions or math.ceil(math.sqrt(d)))
-        rho = 4 / (1 + d / b) ** (1 / 3)
-        return settings.fill(
-            self,
-            directions=(b, "ceil(sqrt(d)) directions"),
-            averaging=(Power(rho, 8, 2 / 3, cap=1.0), "I-RDSA's 4/((1 + d/b)^(1/3) (t + 8)^(2/3))"),
-            radius=(1e-4, "small against the set, large against rounding"),
-        )
-
-    def check(self, task: Task) -> None:
-        settings.whole("batch_size", self.batch_size)
-        settings.whole("directions", self.directions)
-        self.law.check(task.dim, self.directions)
-        settings.step_sizes(as_schedule(self.step_size))
-        settings.radii(as_schedule(self.radius))
-        settings.fraction("averaging at t = 0", as_schedule(self.averaging)(0))
-        settings.choice("stencil", self.stencil, (Stencil.CENTRAL, Stencil.FORWARD))
-
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0, np.zeros(task.dim))
-
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, d, b = state.t, state.x, task.dim, self.directions
-        gamma, rho, mu = (
-            as_schedule(schedule)(t) for schedule in (self.step_size, self.averaging, self.radius)
-        )
+        gamma, rho, mu = at(t, self.step_size, self.averaging, self.radius)
         U = self.law.draw(rng, d, b)
         query = Query(x, task.sample(rng, self.batch_size), U, mu, self.stencil)
         c = slopes(query, (yield query))[0]

@@ -17,85 +17,42 @@ Algorithm 3.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import Any
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
-from zofw.core import Array, Law, Stencil, Step, Task
-from zofw.directions import Gaussian
+from zofw.algorithms.method import methods
+from zofw.core import Task
 from zofw.papers.horizon import constant_step, horizon
 from zofw.papers.zo_sfw import ZOSFW
 from zofw.schedules import Constant, Schedule
 
 
+def whole_run(task: Task, own: ZOSFWNonconvex) -> Schedule:
+    """Return T^(−3/4), or its anytime form if the task has no limits."""
+    b = own.directions
+    return constant_step(horizon(task, own.batch_size * (2 * b if own.stencil.two_sided else b + 1)), 0.75)
+
+
 @methods.register("zo-sfw-nonconvex")
 @dataclass(frozen=True)
-class ZOSFWNonconvex:
-    """Settings of non-convex ZO-SFW. Queries: |S|(b + 1) an iteration, 2|S|b with central differences; one LMO call.
+class ZOSFWNonconvex(ZOSFW):
+    """Settings of non-convex ZO-SFW: those of :class:`~zofw.papers.zo_sfw.ZOSFW` with another step."""
 
-    Parameters
-    ----------
-    batch_size, directions
-        |S| and b; 1 and ⌈√d⌉ by default.
-    step_size
-        γ; by default T^{−3/4} for the T iterations that the limits pay, or (t + 1)^{−3/4} where there is no limit.
-    averaging, radius, law, stencil
-        As in Algorithm 2; see :class:`~zofw.papers.zo_sfw.ZOSFW`.
-    """
+    step_size: settings.StepSize = settings.auto(
+        "T^-0.75 for the T iterations that budget and max_iter allow, else (t + 1)^-0.75", whole_run
+    )
 
-    batch_size: int = 1
-    directions: int = AUTO
-    step_size: float | Schedule = AUTO
-    averaging: float | Schedule = AUTO
-    radius: float | Schedule = AUTO
-    law: Law = Gaussian()
-    stencil: Stencil = Stencil.FORWARD
-
-    name: ClassVar[str] = "zo-sfw-nonconvex"
-    facts: ClassVar[Facts] = Facts(
+    facts = replace(
+        ZOSFW.facts,
         use="cheap estimates when f is not convex",
-        queries="S*(b + 1)",
-        vectors=2,
-        letters={"S": "batch_size", "b": "directions"},
         convex="see `zo-sfw`",
         nonconvex=r"$O(d^{4/3}/\varepsilon^4)$",
-        answers=("short",),
-        estimate=Estimate("(d + 1)/b", "2/b", mean="(1 + d/b)**(-1/3)"),
     )
 
     @classmethod
-    def paper(
+    def paper(  # type: ignore[override]
         cls, dim: int, iterations: int, *, directions: int = 1, batch_size: int = 1, **other: Any
     ) -> ZOSFWNonconvex:
         """Algorithm 3's constants: γ = T^{−3/4}, and I-RDSA's ρ_t and c_t."""
         averaged = ZOSFW.paper("i-rdsa", dim, directions=directions, batch_size=batch_size, **other)
-        return replace(cls._with(averaged), step_size=Constant(iterations**-0.75))
-
-    @classmethod
-    def _with(cls, averaged: ZOSFW) -> ZOSFWNonconvex:
-        """The settings of Algorithm 2, field for field."""
-        return cls(**vars(averaged))
-
-    def _algorithm_2(self) -> ZOSFW:
-        """Algorithm 2 with these settings, field for field."""
-        return ZOSFW(**vars(self))
-
-    def resolve(self, task: Task) -> tuple[ZOSFWNonconvex, dict[str, str]]:
-        averaged, reasons = self._algorithm_2().resolve(task)
-        b = averaged.directions
-        one = averaged.batch_size * (2 * b if averaged.stencil.two_sided else b + 1)
-        filled, more = settings.fill(self._with(averaged), step_size=constant_step(horizon(task, one), 0.75))
-        return filled, reasons | more
-
-    def check(self, task: Task) -> None:
-        self._algorithm_2().check(task)
-
-    def init(self, task: Task, x0: Array) -> ZOSFW.State:
-        return self._algorithm_2().init(task, x0)
-
-    def step(self, task: Task, state: ZOSFW.State, rng: np.random.Generator) -> Step:
-        return self._algorithm_2().step(task, state, rng)
+        return cls(**vars(averaged) | {"step_size": Constant(iterations**-0.75)})

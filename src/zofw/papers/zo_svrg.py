@@ -23,55 +23,38 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
 from zofw.core import Array, Law, Purpose, Query, Stencil, Step, Task
 from zofw.differences import fresh, slopes, spider
 from zofw.directions import Coordinate, Sphere
-from zofw.papers.projection import check_projected, descent, projected_step
-from zofw.schedules import Schedule, as_schedule
+from zofw.papers.projection import descent, projected_step
 
 
 @methods.register("zo-svrg")
 @dataclass(frozen=True)
-class ZOSVRG:
-    """Settings of ZO-SVRG.
+class ZOSVRG(Method):
+    """Settings of ZO-SVRG. The default step is made for L = 1; divide it by L if L is known."""
 
-    Queries: n(b + 1) at the first iteration of an epoch and 2|S|(b + 1) at each of the other m − 1; 2nd and 4|S|d with
-    coordinates and central differences. One projection, no LMO call.
-
-    Parameters
-    ----------
-    batch_size, directions, period
-        |S|, b and m; ⌈√n⌉, ⌈√d⌉ and ⌈√n⌉ by default.
-    step_size, radius
-        η_t and the radius along columns of the law, μ/√d on the sphere: numbers or schedules. By default
-        η = 1/(1 + d/b), made for gradients with Lipschitz constant L = 1; divide it by L where L is known.
-    law, stencil
-        Law of the directions, and FORWARD or CENTRAL differences.
-    """
-
-    batch_size: int = AUTO
-    directions: int = AUTO
-    period: int = AUTO
-    step_size: float | Schedule = AUTO
-    radius: float | Schedule = 1e-4
+    batch_size: settings.Count = settings.root_n("components in a difference")
+    directions: settings.Count = settings.root_d("directions")
+    period: settings.Count = settings.root_n("iterations in an epoch")
+    step_size: settings.StepLength = settings.auto(
+        "1/(1 + d/b), as for L = 1", lambda task, own: descent(task, own.directions)
+    )
+    radius: settings.Radius = 1e-4
     law: Law = Sphere()
-    stencil: Stencil = Stencil.FORWARD
+    stencil: settings.Differences = Stencil.FORWARD
 
-    name: ClassVar[str] = "zo-svrg"
-    facts: ClassVar[Facts] = Facts(
+    facts = Facts(
         use="a rival that projects",
         queries="n*(b + 1) if t % q == 0 else 2*S*(b + 1)",
         lmo="0",
         vectors=3,
-        letters={"S": "batch_size", "b": "directions", "q": "period"},
         convex="none of its own",
         nonconvex=r"$\mathbb E\|\nabla f\|^2 = O(d/T + 1/|\mathcal S|)$, no set",
         estimate=Estimate("(d - 1)/b", "2*(d - 1)/((d + 2)*b)", mean=None),
@@ -80,11 +63,9 @@ class ZOSVRG:
     )
 
     @dataclass(frozen=True)
-    class State:
+    class State(Iterate):
         """x_t, the snapshot x̃ and the estimate g̃ there."""
 
-        t: int
-        x: Array
         snapshot: Array
         g: Array
 
@@ -114,26 +95,9 @@ class ZOSVRG:
         m, mu = math.ceil(dim / (31 * rho)), 1 / math.sqrt(dim * iterations)
         return cls(batch_size, dim, m, rho / (L * dim), mu, Coordinate(), Stencil.CENTRAL, **other)
 
-    def resolve(self, task: Task) -> tuple[ZOSVRG, dict[str, str]]:
-        root, b = math.ceil(math.sqrt(task.n)), self.directions or math.ceil(math.sqrt(task.dim))
-        return settings.fill(
-            self,
-            batch_size=(root, "ceil(sqrt(n)) components in a difference"),
-            directions=(b, "ceil(sqrt(d)) directions"),
-            period=(root, "ceil(sqrt(n)) iterations in an epoch"),
-            step_size=(descent(task, b), "1/(1 + d/b), as for L = 1"),
-        )
-
-    def check(self, task: Task) -> None:
-        check_projected(self, task)
-        settings.whole("period", self.period)
-
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0, x0, np.zeros(task.dim))
-
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, d, b = state.t, state.x, task.dim, self.directions
-        eta, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        eta, mu = at(t, self.step_size, self.radius)
         U, scale = self.law.draw(rng, d, b), self.law.scale(d, b)
         if t % self.period == 0:
             query = Query(x, task.all, U, mu, self.stencil, Purpose.REFRESH)

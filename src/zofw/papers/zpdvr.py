@@ -22,71 +22,58 @@ optimization problems without first-order gradient, ICML 2024.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
 from zofw.core import Array, Info, Law, Purpose, Query, Stencil, Step, Task
 from zofw.differences import refine, refine_step, slopes, spider
 from zofw.directions import Gaussian
-from zofw.papers.projection import check_projected, descent, projected_step
-from zofw.schedules import Schedule, as_schedule
+from zofw.papers.projection import descent, projected_step
 
 
 @methods.register("zpdvr")
 @dataclass(frozen=True)
-class ZPDVR:
-    """Settings of ZPDVR.
-
-    Queries: n(b + 1) at t = 0; then 2n(b + 1) with probability p and 2|S|(b + 1) otherwise. One projection, no LMO
-    call.
+class ZPDVR(Method):
+    """Settings of ZPDVR. The default step is made for L = 1; divide it by L if L is known.
 
     Parameters
     ----------
-    batch_size, directions
-        |S| and b; 1 and 1 by default.
-    refresh_probability
-        p; |S|/n by default.
-    step_size, radius
-        η_t and μ_t: numbers or schedules. By default η = 1/(4(1 + d/b)), made for gradients with Lipschitz constant
-        L = 1; divide it by L where L is known.
-    law, stencil
-        Law of the directions, whose own constants replace d + b + 1 and 1/b, and FORWARD or CENTRAL differences.
+    law
+        Law of the directions, whose own constants replace d + b + 1 and 1/b.
     """
 
-    batch_size: int = 1
-    directions: int = 1
-    refresh_probability: float = AUTO
-    step_size: float | Schedule = AUTO
-    radius: float | Schedule = 1e-4
+    batch_size: settings.Count = 1
+    directions: settings.Count = 1
+    refresh_probability: settings.Fraction = settings.auto(
+        "batch_size/n", lambda task, own: min(1.0, own.batch_size / task.n)
+    )
+    step_size: settings.StepLength = settings.auto(
+        "1/(4(1 + d/b)), as for L = 1", lambda task, own: descent(task, own.directions) / 4
+    )
+    radius: settings.Radius = 1e-4
     law: Law = Gaussian()
-    stencil: Stencil = Stencil.FORWARD
+    stencil: settings.Differences = Stencil.FORWARD
 
-    name: ClassVar[str] = "zpdvr"
-    facts: ClassVar[Facts] = Facts(
+    facts = Facts(
         use="the projecting parent of zsfw-dvr",
         queries="n*(b + 1) if t == 0 else 2*n*(b + 1) if refresh else 2*S*(b + 1)",
         lmo="0",
         vectors=4,
-        letters={"S": "batch_size", "b": "directions"},
         convex=r"$O\bigl(d(n + \kappa)\log\tfrac1\varepsilon\bigr)$, strongly convex",
         estimate=Estimate("(d + 1)/b", "2/b", mean=None),
         units={"step_size": -1},
         within=20_000,
-        caution="Its first estimates come from one direction and are kept for n/|S| iterations, so x first runs to the boundary; it "
-        "descends after some d refreshes of 4n queries each.",
+        caution="Its first estimates come from one direction and are kept for n/|S| iterations, so x first runs to "
+        "the boundary; it descends after some d refreshes of 4n queries each.",
     )
 
     @dataclass(frozen=True)
-    class State:
+    class State(Iterate):
         """x_t, the snapshot w, the memory h and the estimate g̃ at w."""
 
-        t: int
-        x: Array
         w: Array
         h: Array
         g: Array
@@ -96,27 +83,13 @@ class ZPDVR:
         """b = |S| = 1 and p = 1/n; η is of the order of 1/(dL), its constant the user's."""
         return cls(1, 1, 1 / n, step_size, **other)
 
-    def resolve(self, task: Task) -> tuple[ZPDVR, dict[str, str]]:
-        return settings.fill(
-            self,
-            refresh_probability=(min(1.0, self.batch_size / task.n), "batch_size/n"),
-            step_size=(descent(task, self.directions) / 4, "1/(4(1 + d/b)), as for L = 1"),
-        )
-
-    def check(self, task: Task) -> None:
-        check_projected(self, task)
-        settings.fraction("refresh_probability", self.refresh_probability)
-
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0, x0, np.zeros(task.dim), np.zeros(task.dim))
-
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, w, h, g_w, d, b = state.t, state.x, state.w, state.h, state.g, task.dim, self.directions
-        eta, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        eta, mu = at(t, self.step_size, self.radius)
         U, U_w, U_x = (self.law.draw(rng, d, b) for _ in range(3))
         scale, refresh = self.law.scale(d, b), t > 0 and rng.random() < self.refresh_probability
+        w = x if t == 0 or refresh else w
         if refresh:
-            w = x
             query = Query(w, task.all, U, mu, self.stencil, Purpose.REFRESH)
             h = refine(h, U, slopes(query, (yield query))[0], refine_step(self.law, U))
         if refresh or t == 0:

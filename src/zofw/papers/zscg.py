@@ -18,13 +18,12 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
 from zofw.core import Answer, Array, Law, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import fresh, slopes
 from zofw.directions import Gaussian
@@ -34,46 +33,49 @@ from zofw.schedules import Constant, Schedule, as_schedule, open_loop
 def mean_of_pairs(
     task: Task, z: Array, m: int, nu: float, law: Law, rng: np.random.Generator
 ) -> Generator[Query, Answer, Array]:
-    """G: the mean over m independent pairs of a component and a direction; 2m queries."""
+    """Return G, the mean over m independent pairs of a component and a direction; 2m queries."""
     U = law.draw(rng, task.dim, m)
     query = Query(z, task.sample(rng, m), U, nu, Stencil.FORWARD, paired=True)
     return fresh(U, slopes(query, (yield query))[0], law.scale(task.dim, m))
 
 
 def pairs_at(size: float | Schedule, t: int) -> int:
-    """m_{t+1}, a whole number."""
+    """Return m_{t+1}, a whole number."""
     return math.ceil(as_schedule(size)(t))
 
 
-def check_pairs(task: Task, size: float | Schedule, law: Law) -> None:
-    """At least one pair, whose direction the law can supply, at the start and far out."""
+def at_least_one(name: str, size: float | Schedule) -> None:
+    """Accept at least one pair, at the start and far out."""
     for t in (0, 1, 1000):
-        settings.whole(f"batch_size at t = {t}", pairs_at(size, t))
+        settings.whole(f"{name} at t = {t}", pairs_at(size, t))
+
+
+def check_pairs(task: Task, size: float | Schedule, law: Law) -> None:
+    """Raise ValueError if the law cannot supply a direction for every pair, at the start or far out."""
+    for t in (0, 1, 1000):
         law.check(task.dim, pairs_at(size, t))
+
+
+Pairs = Annotated[float | Schedule, at_least_one]
 
 
 @methods.register("zscg")
 @dataclass(frozen=True)
-class ZSCG:
-    """Settings of ZSCG. Queries: 2m_k an iteration; one LMO call.
+class ZSCG(Method):
+    """Settings of ZSCG.
 
     Parameters
     ----------
     batch_size
-        m_k, a number or a schedule, rounded up; the theory's is so large that everyone takes a constant.
-    step_size, radius
-        α_{t+1} and ν: numbers or schedules; the step's default 2/(t + 2) needs no N.
-    law
-        Law of the directions, Gaussian in the paper.
+        m_k, a number or a schedule, rounded up; the theory's is so large that experiments take a constant.
     """
 
-    batch_size: float | Schedule = 100
-    step_size: float | Schedule = open_loop(2.0, 2.0)
-    radius: float | Schedule = 1e-4
+    batch_size: Pairs = 100
+    step_size: settings.StepSize = open_loop(2.0, 2.0)
+    radius: settings.Radius = 1e-4
     law: Law = Gaussian()
 
-    name: ClassVar[str] = "zscg"
-    facts: ClassVar[Facts] = Facts(
+    facts = Facts(
         use="the plainest stochastic method; a baseline",
         queries="2*m",
         letters={"m": "batch_size"},
@@ -83,13 +85,6 @@ class ZSCG:
         share=0.75,
         within=10_000,
     )
-
-    @dataclass(frozen=True)
-    class State:
-        """z_t, reported as x."""
-
-        t: int
-        x: Array
 
     @classmethod
     def paper(cls, dim: int, iterations: int, *, convex: bool, B: float = 1.0, **other: Any) -> ZSCG:
@@ -109,15 +104,10 @@ class ZSCG:
 
     def check(self, task: Task) -> None:
         check_pairs(task, self.batch_size, self.law)
-        settings.step_sizes(as_schedule(self.step_size))
-        settings.radii(as_schedule(self.radius))
 
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0)
-
-    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+    def step(self, task: Task, state: Iterate, rng: np.random.Generator) -> Step:
         t, z = state.t, state.x
-        alpha, nu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        alpha, nu = at(t, self.step_size, self.radius)
         G = yield from mean_of_pairs(task, z, pairs_at(self.batch_size, t), nu, self.law, rng)
         x = task.lmo(G)
-        return self.State(t + 1, x.move(z, alpha)), frank_wolfe_info(G, z, x, gamma=alpha)
+        return Iterate(t + 1, x.move(z, alpha)), frank_wolfe_info(G, z, x, gamma=alpha)

@@ -26,39 +26,27 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from zofw.algorithms import settings
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at, methods
 from zofw.core import Answer, Array, Directions, Law, Purpose, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import fresh, refine, refine_step, slopes, spider
 from zofw.directions import Gaussian, basis
-from zofw.papers.horizon import Scaled
-from zofw.schedules import Constant, Power, Schedule, Stich, as_schedule, open_loop
+from zofw.schedules import Constant, Power, Scaled, Stich, open_loop
 
 
 @methods.register("zsfw-dvr")
 @dataclass(frozen=True)
-class ZSFWDVR:
-    """Settings of ZSFW-DVR.
-
-    Queries: 2nb for g_0 and for a refresh, 4|S|b for a difference, that is 2b(pn + 2(1 − p)|S|) on average; n(b + 1)
-    and 2|S|(b + 1) with forward differences. One LMO call an iteration.
+class ZSFWDVR(Method):
+    """Settings of ZSFW-DVR. An iteration costs 2b(pn + 2(1 − p)|S|) queries on average.
 
     Parameters
     ----------
-    batch_size, directions
-        |S| and b; ⌈√n⌉ and ⌈√d⌉ by default.
-    refresh_probability
-        p; |S|/n by default, with which refreshes cost half of what differences cost.
-    step_size, radius
-        γ_t and μ_t: numbers or schedules.
     law
-        Law of the directions; its own constants replace d + b + 1 and 1/b.
+        Law of the directions, whose own constants replace d + b + 1 and 1/b.
     initial
         g_0: ``"paper"`` the plain estimate from b directions, whose relative error is √((d + 1)/b); ``"shrunk"`` one
         refresh from g = 0, the same vertex with an error below 1; ``"coordinate"`` all d coordinates, 2nd queries;
@@ -68,21 +56,22 @@ class ZSFWDVR:
         the theorems hold as they stand.
     """
 
-    batch_size: int = AUTO
-    directions: int = AUTO
-    refresh_probability: float = AUTO
-    step_size: float | Schedule = open_loop(2.0, 200.0)
-    radius: float | Schedule = 1e-4
+    batch_size: settings.Count = settings.root_n("components in a difference")
+    directions: settings.Count = settings.root_d("directions")
+    refresh_probability: settings.Fraction = settings.auto(
+        "batch_size/n, as in the paper's second corollary: refreshes cost half of what differences cost",
+        lambda task, own: min(1.0, own.batch_size / task.n),
+    )
+    step_size: settings.StepSize = open_loop(2.0, 200.0)
+    radius: settings.Radius = 1e-4
     law: Law = Gaussian()
     initial: Literal["paper", "shrunk", "coordinate", "zero"] = "shrunk"
-    stencil: Stencil = Stencil.CENTRAL
+    stencil: settings.Differences = Stencil.CENTRAL
 
-    name: ClassVar[str] = "zsfw-dvr"
-    facts: ClassVar[Facts] = Facts(
+    facts = Facts(
         use="a sketched memory for large n and d, when the run is long",
         queries="2*n*b if refresh else 4*S*b",
         vectors=3,
-        letters={"S": "batch_size", "b": "directions"},
         convex=r"$O\bigl(nd\log\tfrac1\varepsilon + \sqrt n\,d/\varepsilon\bigr)$",
         nonconvex=r"$O\bigl((n L^2 + \sqrt n\,\hat L^2)\,d^{3/2}/\varepsilon^2\bigr)$",
         answers=("light",),
@@ -91,11 +80,9 @@ class ZSFWDVR:
     )
 
     @dataclass(frozen=True)
-    class State:
+    class State(Iterate):
         """x_t, the point before it, and the estimate made at that point (None before g_0)."""
 
-        t: int
-        x: Array
         before: Array
         g: Array | None = None
 
@@ -166,31 +153,9 @@ class ZSFWDVR:
         mu = max(least_radius, diameter * math.sqrt(p / (S * (dim + 6) ** 3 * T)))
         return cls(S, directions, p, Constant(1 / math.sqrt(T)), mu, initial="paper")
 
-    def resolve(self, task: Task) -> tuple[ZSFWDVR, dict[str, str]]:
-        S = self.batch_size or math.ceil(math.sqrt(task.n))
-        return settings.fill(
-            self,
-            batch_size=(S, "ceil(sqrt(n)) components in a difference"),
-            directions=(math.ceil(math.sqrt(task.dim)), "ceil(sqrt(d)) directions"),
-            refresh_probability=(min(1.0, S / task.n), "batch_size/n, as in the paper's second corollary"),
-        )
-
-    def check(self, task: Task) -> None:
-        settings.whole("batch_size", self.batch_size)
-        settings.whole("directions", self.directions)
-        self.law.check(task.dim, self.directions)
-        settings.fraction("refresh_probability", self.refresh_probability)
-        settings.step_sizes(as_schedule(self.step_size))
-        settings.radii(as_schedule(self.radius))
-        settings.choice("initial", self.initial, ("paper", "shrunk", "coordinate", "zero"))
-        settings.choice("stencil", self.stencil, (Stencil.CENTRAL, Stencil.FORWARD))
-
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0, x0)
-
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, d, b = state.t, state.x, task.dim, self.directions
-        gamma, mu = as_schedule(self.step_size)(t), as_schedule(self.radius)(t)
+        gamma, mu = at(t, self.step_size, self.radius)
         U = self.law.draw(rng, d, b)
         refresh = state.g is None or rng.random() < self.refresh_probability
         if state.g is None:
@@ -210,7 +175,7 @@ class ZSFWDVR:
         )
 
     def _start(self, task: Task, x: Array, U: Directions, mu: float) -> Generator[Query, Answer, Array]:
-        """g_0."""
+        """Return g_0."""
         nothing = np.zeros(task.dim)
         if self.initial == "zero":
             return nothing

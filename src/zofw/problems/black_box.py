@@ -1,4 +1,4 @@
-"""Any function the user can call."""
+"""The problem of a function that the user gives."""
 
 from __future__ import annotations
 

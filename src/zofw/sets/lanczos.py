@@ -40,7 +40,7 @@ def top_eigenvector(matvec: Callable[[Array], Array], start: Array, tol: float) 
     matvec
         v ↦ A v for a symmetric A.
     start
-        Any vector that is not zero, of the size of A.
+        A vector that is not zero, of the size of A.
     tol
         The accuracy.
 

@@ -1,4 +1,4 @@
-"""Forgetful: Frank-Wolfe with a plain estimate and nothing remembered.
+"""Forgetful: Frank-Wolfe with a plain estimate and without memory.
 
     g_t     = (1/b) U Δf(x_t)
     x_{t+1} = x_t + 2/(t + 2) (argmin over s in X of ⟨s, g_t⟩ − x_t)
@@ -11,55 +11,41 @@ Your paper.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from zofw.algorithms.facts import Estimate, Facts
-from zofw.core import Array, Query, Stencil, Step, Task, frank_wolfe_info
+from zofw.algorithms import settings
+from zofw.algorithms.method import Estimate, Facts, Iterate, Method, at
+from zofw.core import Law, Query, Stencil, Step, Task, frank_wolfe_info
 from zofw.differences import fresh, slopes
 from zofw.directions import Rademacher
+from zofw.schedules import open_loop
 
 
 @dataclass(frozen=True)
-class Forgetful:
-    """Settings of Forgetful. Queries: 2nb an iteration; one LMO call.
+class Forgetful(Method):
+    """Settings of Forgetful."""
 
-    Parameters
-    ----------
-    directions, radius
-        b and μ.
-    """
+    directions: settings.Count = 8
+    step_size: settings.StepSize = open_loop(2.0, 2.0)
+    radius: settings.Radius = 1e-4
+    law: Law = Rademacher()
 
-    directions: int = 8
-    radius: float = 1e-4
-
-    name: ClassVar[str] = "forgetful"
-    facts: ClassVar[Facts] = Facts(
+    name = "forgetful"
+    facts = Facts(
         use="to begin with",
         queries="2*n*b",
         vectors=1,
-        letters={"b": "directions"},
         estimate=Estimate("(d - 1)/b"),
         share=0.7,
         within=20_000,
     )
 
-    @dataclass(frozen=True)
-    class State:
-        """x_t."""
-
-        t: int
-        x: Array
-
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0)
-
-    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
-        law, t, x = Rademacher(), state.t, state.x
-        U = law.draw(rng, task.dim, self.directions)
-        query = Query(x, task.all, U, self.radius, Stencil.CENTRAL)
-        c = slopes(query, (yield query))[0]
-        g = fresh(U, c, law.scale(task.dim, self.directions))
+    def step(self, task: Task, state: Iterate, rng: np.random.Generator) -> Step:
+        t, x, d, b = state.t, state.x, task.dim, self.directions
+        gamma, mu = at(t, self.step_size, self.radius)
+        U = self.law.draw(rng, d, b)
+        query = Query(x, task.all, U, mu, Stencil.CENTRAL)
+        g = fresh(U, slopes(query, (yield query))[0], self.law.scale(d, b))
         s = task.lmo(g)
-        return self.State(t + 1, s.move(x, 2 / (t + 2))), frank_wolfe_info(g, x, s)
+        return Iterate(t + 1, s.move(x, gamma)), frank_wolfe_info(g, x, s, gamma=gamma)
