@@ -1,18 +1,15 @@
-"""Doors to other libraries, each of which is imported only when its adapter is used.
+"""Adapters for other libraries, each imported only when it is used.
 
 =========================  =========================================================  ============
-adapter                    what it is                                                 extra
+adapter                    purpose                                                    extra
 =========================  =========================================================  ============
 `scipy_method`             a method for :func:`scipy.optimize.minimize`               none
-`ZOClassifier`             a sparse linear scikit-learn classifier                    ``data``
-`ZORegressor`              a sparse linear scikit-learn regressor                     ``data``
 `ZOVotingClassifier`       weights of classifiers for any scorer of scikit-learn      ``data``
 `ZOVotingRegressor`        weights of regressors for any scorer of scikit-learn       ``data``
 `ZOSampler`                an Optuna sampler for weights and other convex sets        ``optuna``
 `ZOFrankWolfe`             an algorithm of optimagic                                  ``optimagic``
 `minimize_module`          the parameters of a torch module in a set                  ``torch``
 `UniversalPerturbation`    an evasion attack of the Adversarial Robustness Toolbox    ``art``
-`Tracker`                  a callback for MLflow, TensorBoard and their like          ``trackers``
 =========================  =========================================================  ============
 """
 
@@ -21,11 +18,8 @@ from __future__ import annotations
 from zofw.extras import extra
 
 PLACES = {
-    "Tracker": "trackers",
     "UniversalPerturbation": "art",
-    "ZOClassifier": "sklearn",
     "ZOFrankWolfe": "optimagic",
-    "ZORegressor": "sklearn",
     "ZOSampler": "optuna",
     "ZOVotingClassifier": "voting",
     "ZOVotingRegressor": "voting",
@@ -34,7 +28,7 @@ PLACES = {
 }
 
 
-EXTRAS = {"sklearn": "data", "voting": "data"}  # others have the name of the module
+EXTRAS = {"voting": "data"}  # The other extras have the name of the module.
 
 
 def __getattr__(name: str) -> object:
