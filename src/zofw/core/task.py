@@ -142,6 +142,7 @@ class Task:
     outer: Outer | None = (
         None  # the function of all numbers of all components that is minimised; None for their mean
     )
+    workers: int = 1  # evaluations that are made at the same time: a query of k takes ⌈k / workers⌉ rounds
     each: int = 0  # how many numbers a component has, for such a function: ``Query.each`` of a query for it
 
     @property

@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 
 from zofw.algorithms.facts import Facts
-from zofw.algorithms.interpolation import kinks, regression, trust_region
+from zofw.algorithms.interpolation import kinks, regression, rounds, trust_region
 from zofw.algorithms.interpolation.certificate import CONFIDENCE, certify
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.state import Action, State, ask
@@ -78,12 +78,18 @@ class Interpolation:
         """Queries of the coming iteration: a value, or a sweep; a certificate may begin again, and states none."""
         if state.flat or (state.regime in ("certificate", "done") and state.bound is None):
             return np.inf
+        if task.workers > 1:
+            return task.n * max(task.workers, len(state.g) + 1)
         single = state.regime in ("model", "regression") and state.t > 1
         again = REPEATS if np.isnan(state.noise) and state.shrunk else 0
         return task.n * ((1 if single else len(state.g) + 1) + again)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         frame, paid = Frame(task, state.origin, state.basis), len(state.values)
+        if state.t == 0 and frame.rank > 0 and task.workers > 1:
+            state = yield from rounds.begin(task, frame, state, rng)
+            numbers = {"radius": state.delta, "points": float(len(state.chosen))}
+            return replace(state, t=2, x=frame.member(state.z)), Info(numbers=numbers)
         if state.t == 0 and frame.rank > 0 and state.informed:
             return replace(state, t=1), Info()
         if state.t == 0:
@@ -99,10 +105,12 @@ class Interpolation:
             return replace(state, t=state.t + 1), Info(numbers={"radius": state.delta, "noise": state.noise})
         if state.t == 1:
             state = yield from trust_region.design(task, frame, state)
-        elif np.isnan(state.noise) and state.shrunk:
+        elif np.isnan(state.noise) and state.shrunk and task.workers == 1:
             state = yield from self._repeat(task, frame, state)
         elif state.regime == "done" or state.flat:
             state = yield from self._widen(task, frame, state, rng)
+        elif state.regime == "model" and task.workers > 1:
+            state = yield from rounds.advance(task, frame, state, rng)
         elif state.regime == "model":
             state = yield from trust_region.advance(task, frame, state)
         else:

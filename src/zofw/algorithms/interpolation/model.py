@@ -34,13 +34,15 @@ class System:
 
     U: Array  # (m, r)
     delta: float
-    nu: float
+    nu: float | Array  # of all points, or of each
     factors: Factors
 
     @classmethod
-    def of(cls, Y: Array, x: Array, delta: float, nu: float = 0.0) -> System:
+    def of(cls, Y: Array, x: Array, delta: float, nu: float | Array = 0.0) -> System:
         """Points as rows; the last system is remembered, for the step after a fit asks for it again."""
         U = (Y - x) / delta
+        if not isinstance(nu, float):
+            return cls(U, delta, nu, factorise(_equations(U, nu)))
         return _factorised(U.tobytes(), U.shape[1], delta, nu)
 
     def solve(self, right: Array) -> Array:
@@ -85,7 +87,7 @@ def _factorised(entries: bytes, rank: int, delta: float, nu: float) -> System:
     return System(U, delta, nu, factorise(_equations(U, nu)))
 
 
-def _equations(U: Array, nu: float) -> Array:
+def _equations(U: Array, nu: float | Array) -> Array:
     """The matrix above."""
     m, r = U.shape
     K = np.zeros((m + r + 1, m + r + 1), order="F")

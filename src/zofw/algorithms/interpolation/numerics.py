@@ -64,3 +64,11 @@ def spectral(H: Array) -> tuple[Array, Array]:
 
     values, V, failed = lapack.dsyevd(H)
     return (values, V) if not failed else np.linalg.eigh(H)
+
+
+def triangular(K: Array, right: Array) -> Array:
+    """L⁻¹ right for a positive definite K = LLᵀ."""
+    from scipy.linalg import cholesky, solve_triangular
+
+    L = cholesky(K, lower=True, check_finite=False)
+    return np.asarray(solve_triangular(L, right, lower=True, check_finite=False))

@@ -36,6 +36,18 @@ ALONG = 0.3  # of its length: what a step adds to the span of others, if it is n
 
 def design(task: Task, frame: Frame, state: State) -> Action:
     """A point along every direction of the hull, as many as the budget allows, and the linear model through them."""
+    state, near, edges = planned(task, frame, state)
+    before = len(state.points)
+    edges = edges[: int(min(len(edges), task.remaining // task.n))]
+    if len(edges) + len(near) == 0:
+        return replace(state, regime="done")
+    if len(edges):
+        state = yield from ask(task, frame, state, edges)
+    return fit(replace(state, chosen=np.concatenate([[0], near, np.arange(before, len(state.points))])))
+
+
+def planned(task: Task, frame: Frame, state: State) -> tuple[State, Indices, Array]:
+    """Set the first radius. Return also the known points that are near and the points along the directions without one."""
     size = frame.size
     own = not np.array_equal(state.x, task.set.initial_point(task.dim))
     least, most = (share * size for share in FIRST_RADIUS)
@@ -47,13 +59,7 @@ def design(task: Task, frame: Frame, state: State) -> Action:
     edges = first_points(frame, state.z, delta)
     if len(state.points) > 1:
         near, edges = _wanting(state, edges, delta)
-    state, before = replace(state, delta=delta, rho=delta, size=size), len(state.points)
-    edges = edges[: int(min(len(edges), task.remaining // task.n))]
-    if len(edges) + len(near) == 0:
-        return replace(state, regime="done")
-    if len(edges):
-        state = yield from ask(task, frame, state, edges)
-    return fit(replace(state, chosen=np.concatenate([[0], near, np.arange(before, len(state.points))])))
+    return replace(state, delta=delta, rho=delta, size=size), near, edges
 
 
 def restart(task: Task, frame: Frame, state: State, delta: float, axes: Array | None = None) -> Action:

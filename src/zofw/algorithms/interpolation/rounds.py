@@ -1,0 +1,193 @@
+r"""W values a round, side by side: several steps of one model, and points that make the next model a good one.
+
+    BEGIN   x₀, a point along every direction, and designed points up to a multiple of W, in one query
+    repeat  s = argmin of the model over X within Δ
+            TRIALS  x + s; argmin within 2Δ, 4Δ, 16Δ if |s| is about Δ, and the vertex lmo(g); within |s|/2, |s|/4
+            DESIGN  the rest: members about |s|/2 from x + s where the posterior variance is largest     (:mod:`.spread`)
+            one query of W points; x = the best of all; Δ by what the trials showed, ρ follows
+            SELECT  near and diverse points by pivoted Cholesky
+            FIT     least change; regression by the third order from 0.9 of a full quadratic on
+
+The first time that ρ falls, a point of the design gives way to the best point once more: do values repeat?
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from zofw.algorithms.interpolation import trust_region
+from zofw.algorithms.interpolation.design import first_points
+from zofw.algorithms.interpolation.frame import Frame
+from zofw.algorithms.interpolation.model import System
+from zofw.algorithms.interpolation.spread import cube, kernel, pivots, spread
+from zofw.algorithms.interpolation.state import Action, State, ask, tame
+from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
+from zofw.core import Array, Indices, Query, Task
+
+LONGER, SHORTER = (2.0, 16.0, 4.0), (0.5, 0.25)  # times the radius, or the length, of the step
+FULL = 0.9  # of a full quadratic: from so many points on the model regresses
+THIRD = 0.03  # deviation of a value at distance Δ, over that of a second derivative: the third order
+SURE = 10.0  # times the median error of the predictions over the median change
+RHO = 0.1  # of Δ: ρ is at most that
+REACH = 30.0  # times Δ: points farther away leave the model
+POOL = 4  # times the points of the model: the nearest ones, from which these are chosen
+FAR = 0.1  # of the length: a trial nearer than this to another says the same
+
+
+def fill(task: Task, count: int) -> int:
+    """Return the points that make ``count`` a multiple of the workers, as far as the budget pays for them."""
+    return int(min(-count % task.workers, task.remaining // task.n - count))
+
+
+def begin(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
+    """Ask for x₀, unless it is known, a point along every direction, and designed points, in one query."""
+    state, near, edges = trust_region.planned(task, frame, state)
+    known = state.points if state.informed else state.points[:0]
+    first = 0 if state.informed else 1
+    edges = edges[: int(task.remaining // task.n) - first]
+    more = spread(
+        frame, np.vstack([state.points, edges]), state.z, state.delta, fill(task, first + len(edges)), state.atoms, rng
+    )
+    Z = np.vstack([edges, more])
+    X = np.array([state.x] * first + [frame.member(z) for z in Z]).reshape(-1, task.dim)
+    values = state.values[: len(known)]
+    if len(X):
+        values = np.concatenate([values, (yield Query(X, task.all)).values[:, 0]])
+    best = int(np.argmin(values))
+    lowest = X[best - len(known)] if best >= len(known) else state.lowest
+    state = replace(state, points=np.vstack([known, frame.inward(X)]), values=values, best=best, lowest=lowest)
+    if len(values) == 1:
+        return replace(state, regime="done")
+    return fit(state, 0.0)
+
+
+def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
+    """One round: trials of the model's minimiser and a design around it; or points near x; or the regime is at its end."""
+    renewed = False
+    while not trust_region.ended(task, state) and state.quiet < trust_region.QUIET:
+        found = trust_region_step(frame, state.z, state.g, state.H, state.delta, state.atoms)
+        length = float(np.linalg.norm(found.s))
+        visible = found.decrease > max(
+            trust_region.UNSEEN * abs(state.value), trust_region.WORTHLESS * state.won
+        )
+        if visible and length >= state.rho / trust_region.STEP:
+            return (yield from _round(task, frame, state, found, rng))
+        if not renewed and trust_region._farthest(state) is not None:
+            return (yield from _renew(task, frame, state, rng))
+        state = replace(trust_region._shrink(task, state), quiet=0 if visible else state.quiet + 1)
+        if state.bound is None and (state.quiet == 1 or trust_region._small(task, frame, state)):
+            return replace(state, regime="certificate")
+    return replace(state, stint=0)
+
+
+def _round(task: Task, frame: Frame, state: State, found: Steps, rng: np.random.Generator) -> Action:
+    W = int(min(task.workers, task.remaining // task.n))
+    steps = trials(frame, state, found, W)
+    radius = min(state.delta, max(float(np.linalg.norm(found.s)) / 2, state.rho))
+    asks_again = np.isnan(state.noise) and state.shrunk and W > len(steps)
+    ends = state.z + steps
+    design = spread(
+        frame, np.vstack([state.points, ends]), ends[0], radius, W - len(ends) - asks_again,
+        np.vstack([found.atoms, state.atoms]), rng,
+    )  # fmt: skip
+    before, first = state, len(state.values)
+    state = yield from ask(task, frame, state, np.vstack([ends, design]))
+    state = replace(state, atoms=trust_region._pool(found.atoms, state.atoms))
+    return fit(judge(before, state, steps, first), surprise(before, state, first))
+
+
+def trials(frame: Frame, state: State, found: Steps, W: int) -> Array:
+    """Return the steps to try, the minimiser of the model first."""
+    most = min(W, max(1, W // 2) if W <= 8 else min(8, max(4, W // 7)))
+    length = float(np.linalg.norm(found.s))
+    steps = [found.s]
+    within = [times * state.delta for times in LONGER] if length > 0.7 * state.delta else []
+    radii = [*within[:1], SHORTER[0] * length, *within[1:], SHORTER[1] * length]
+    for radius in radii:
+        if len(steps) == most:
+            break
+        new = trust_region_step(frame, state.z, state.g, state.H, radius, state.atoms).s
+        size = float(np.linalg.norm(new))
+        if min(float(np.linalg.norm(new - s)) for s in steps) > FAR * min(size, length):
+            steps.append(new)
+    return np.array(steps)
+
+
+def predicted(state: State, Y: Array) -> Array:
+    """Return the changes of f from the best point that the model predicts."""
+    S = Y - state.z
+    return S @ state.g + 0.5 * np.einsum("ij,ij->i", S @ state.H, S)
+
+
+def judge(before: State, state: State, steps: Array, first: int) -> State:
+    """Set Δ and ρ by the decreases of the trials over the promised ones."""
+    k = len(steps)
+    lengths = np.linalg.norm(steps, axis=1)
+    gains = before.value - state.values[first : first + k]
+    promised = -predicted(before, state.points[first : first + k])
+    ratios = gains / np.maximum(promised, 1e-300)
+    best, delta = int(np.argmax(gains)), state.delta
+    if ratios[0] < 0.1:
+        delta = float(lengths[best]) if gains[best] > 0 else max(float(lengths.min()), delta / 8)
+    elif ratios[0] > 0.7:
+        delta = max(delta, 2 * float(lengths[0]))
+    if gains[best] > 0 and lengths[best] > lengths[0]:
+        delta = max(delta if ratios[0] >= 0.1 else 0.0, float(lengths[best]) * (2 if ratios[best] > 0.7 else 1))
+    rho = min(state.rho, max(RHO * delta, 0.0))
+    quiet = 0 if gains[best] > 0 else state.quiet
+    return replace(
+        state, delta=max(delta, rho), rho=rho, ratio=float(ratios[0]), quiet=quiet,
+        shrunk=state.shrunk or rho < state.rho,
+    )  # fmt: skip
+
+
+def surprise(before: State, state: State, first: int) -> float:
+    """Return how wrong the predictions of the new values were, from 0 to 1: the share of the third order that the fit allows."""
+    values = tame(state.values)[first:]
+    change = values - before.value
+    error = change - predicted(before, state.points[first:])
+    unit = float(np.median(np.abs(change)))
+    return min(1.0, SURE * float(np.median(np.abs(error))) / unit) if unit > 0 else 1.0
+
+
+def _renew(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
+    """A round of designed points near x, in place of far ones."""
+    W = int(min(task.workers, task.remaining // task.n))
+    radius = max(min(0.5 * state.delta, 10 * state.rho), state.rho)
+    Z = spread(frame, state.points, state.z, radius, W, state.atoms, rng)
+    before, first = state, len(state.values)
+    if not len(Z):
+        return trust_region._shrink(task, state)
+    state = yield from ask(task, frame, state, Z)
+    return fit(replace(state, delta=max(radius, state.rho)), surprise(before, state, first))
+
+
+def select(state: State) -> Indices:
+    """Return the points of the model: the best one, then by pivoted Cholesky, near and diverse."""
+    r = state.points.shape[1]
+    room = min((r + 1) * (r + 2) // 2, max(trust_region.MOST_POINTS, 3 * r // 2))
+    away = (state.points - state.z) / state.delta
+    distances = np.linalg.norm(away, axis=1)
+    near = np.argsort(distances, kind="stable")[: POOL * room]
+    near = near[: max(int(np.count_nonzero(distances[near] <= REACH)), r + 1)]
+    U = away[near]
+    weights = np.maximum(1.0, distances[near]) ** -4
+    S = kernel(U, U) * weights[:, None] * weights
+    rest = S - np.outer(S[0], S[0] / S[0, 0])  # near[0] is the best point itself
+    return near[np.append(0, pivots(rest, np.zeros(len(S)), room - 1))]
+
+
+def fit(state: State, wrong: float) -> State:
+    """The interpolant of least change, or from 0.9 of a full quadratic on the regression, around the best point."""
+    chosen = select(state)
+    Y, f = state.points[chosen], tame(state.values[chosen])
+    r = Y.shape[1]
+    nu: float | Array = 0.0
+    if len(Y) >= FULL * (r + 1) * (r + 2) / 2:
+        nu = (THIRD * wrong * cube((Y - state.z) / state.delta)) ** 2
+    _, g, H = System.of(Y, state.z, state.delta, nu).fit(f - state.value, state.H)
+    history = np.vstack([state.history, [state.delta, float(np.linalg.norm(H))]])
+    return replace(state, g=g, H=H, history=history, chosen=chosen)
