@@ -68,9 +68,7 @@ def ours(instance: Instance, workers: int, seed: int = 0) -> dict:
     problem, d = instance.build(), instance.dim
     counter = Counter(problem, workers, NOISY_GAPS if instance.noise else GAPS)
     noise, rng = instance.noise * problem.scale, np.random.default_rng(instance.seed + 1)
-    session = zofw.Session(
-        problem.set, dim=d, budget=10**6, rng=seed, method="interpolation", diagnose=0
-    )
+    session = zofw.Session(problem.set, dim=d, budget=10**6, rng=seed, method="interpolation", diagnose=0)
     session.task.workers = workers
     own, longest = 0.0, 0.0
     while not counter.done:
@@ -203,7 +201,9 @@ def cells(kind: str, dim: int, draw: int) -> Iterator[Instance]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kind", default="smooth", help="smooth, kinks, or the noise of a value such as 1e-3")
+    parser.add_argument(
+        "--kind", default="smooth", help="smooth, kinks, or the noise of a value such as 1e-3"
+    )
     parser.add_argument("--dim", type=int, default=10)
     parser.add_argument("--workers", default="8,32")
     parser.add_argument("--draw", type=int, default=0)

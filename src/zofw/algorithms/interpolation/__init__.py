@@ -79,7 +79,7 @@ class Interpolation:
         if state.flat or (state.regime in ("certificate", "done") and state.bound is None):
             return np.inf
         if task.workers > 1:
-            return task.n * max(task.workers, len(state.g) + 1)
+            return task.n * (task.workers * -(-(len(state.g) + 1) // task.workers) + rounds.AGAIN)
         single = state.regime in ("model", "regression") and state.t > 1
         again = REPEATS if np.isnan(state.noise) and state.shrunk else 0
         return task.n * ((1 if single else len(state.g) + 1) + again)
@@ -113,6 +113,8 @@ class Interpolation:
             state = yield from rounds.advance(task, frame, state, rng)
         elif state.regime == "model":
             state = yield from trust_region.advance(task, frame, state)
+        elif task.workers > 1:
+            state = yield from kinks.advance_side_by_side(task, frame, state)
         else:
             state = yield from kinks.advance(task, frame, state)
         state = self._turn(frame, replace(state, stint=state.stint - (len(state.values) - paid)))
@@ -203,7 +205,8 @@ class Interpolation:
     def _widen(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
         """Restart the model from wider points, at another radius each time; while values do not differ, look at random members."""
         if state.flat:
-            vertices = np.array([frame.lmo(u) for u in rng.standard_normal((frame.rank + 1, frame.rank))])
+            count = frame.rank + 1 + rounds.fill(task, frame.rank + 1)
+            vertices = np.array([frame.lmo(u) for u in rng.standard_normal((count, frame.rank))])
             ways = rng.random((len(vertices), 1)) ** 0.5 * (vertices - state.z)
             state = yield from ask(task, frame, state, state.z + ways)
             if state.flat:
@@ -222,6 +225,8 @@ class Interpolation:
             stint=10**9,
             restarts=state.restarts + 1,
         )
+        if task.workers > 1:
+            return (yield from rounds.restart(task, frame, state, delta, axes, rng))
         return (yield from trust_region.restart(task, frame, state, delta, axes))
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Generator
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ RISE = 0.5  # of the promised gain: beyond, the next step may be longer
 UNSEEN = 1e-15  # of the value
 TOLD = 0.01  # of the promised gain: a value as near to it shows no new cut, and differences there lie across the old ones
 REACH = (20.0, 1e-2)  # times Δ, and of the diameter at least: twice the length of the first step
+SIGMAS = (1.0, 0.25, 4.0, 1 / 16, 16.0, 1 / 64, 64.0, 2.0, 0.5)  # times σ: of trials side by side
 FINER = 10.0  # times the width of the last differences: the steps that the next ones are made for
 
 
@@ -30,8 +32,12 @@ def sweep(
     start = first if known is not None else first + 1
     value = known if known is not None else float(state.values[first])
     origin = z if known is not None else state.points[first]
-    steps, rises = state.points[start:] - origin, state.values[start:] - value
-    return state, value, np.asarray(np.linalg.lstsq(steps / h, rises / h, rcond=None)[0], dtype=float)
+    return state, value, _gradient(state.points[start:] - origin, state.values[start:] - value, h)
+
+
+def _gradient(steps: Array, rises: Array, h: float) -> Array:
+    """Return the gradient of differences along steps of length h."""
+    return np.asarray(np.linalg.lstsq(steps / h, rises / h, rcond=None)[0], dtype=float)
 
 
 def advance(task: Task, frame: Frame, state: State) -> Action:
@@ -65,3 +71,37 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
     if state.values[-frame.rank :].max() >= WORST:
         return replace(state, bundle=replace(bundle, sigma=4 * bundle.sigma))
     return replace(state, bundle=bundle.with_cut(z, value, g, reach))
+
+
+def advance_side_by_side(task: Task, frame: Frame, state: State) -> Action:
+    """Trial points for several σ, each with its differences in one query; further trials fill the last round."""
+    bundle, before, c, W = state.bundle, state.value, state.z, task.workers
+    r = frame.rank
+    if bundle is None or not len(bundle.g) or task.remaining < task.n * (r + 1):
+        return (yield from advance(task, frame, state))
+    h = max(bundle.width(before, state.size), task.resolution)
+    slots = int(min(-(-(r + 1) // W) * W, task.remaining // task.n))
+    sweeps = slots // (r + 1)
+    shares = SIGMAS[: sweeps + slots - sweeps * (r + 1)]
+    found = [replace(bundle, sigma=share * bundle.sigma).trial(frame, c, before) for share in shares]
+    _, gain, kept = found[0]
+    if not gain > UNSEEN * abs(before):
+        return (yield from advance(task, frame, state))
+    points = [np.vstack([z, first_points(frame, z, h)]) for z, _, _ in found[:sweeps]]
+    points += [z[None, :] for z, _, _ in found[sweeps:]]
+    at = np.cumsum([len(state.values)] + [len(p) for p in points])
+    state = yield from ask(task, frame, state, np.vstack(points))
+    values = state.values[at[:-1]]
+    best = int(np.argmin(values))
+    sigma = bundle.sigma * (shares[best] if values[best] < before else 1.0)
+    promised = found[best][1]
+    if before - values[best] > RISE * promised:
+        sigma = sigma / 2
+    elif values[best] >= before:
+        sigma = (4 if values[0] >= WORST else 2) * sigma
+    bundle = replace(kept, sigma=sigma)
+    for first, last in itertools.pairwise(at[: sweeps + 1]):
+        if state.values[first:last].max() < WORST:
+            y, f = state.points[first:last], state.values[first:last]
+            bundle = bundle.with_cut(y[0], float(f[0]), _gradient(y[1:] - y[0], f[1:] - f[0], h), 1.0)
+    return replace(state, bundle=bundle)

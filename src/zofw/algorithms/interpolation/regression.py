@@ -33,18 +33,21 @@ UNFIT = 3.0  # times the noise of values at one point: residuals beyond are of a
 
 
 def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
-    """One value more, and the estimate of the minimiser that follows from all."""
+    """A value more for each worker, and the estimate of the minimiser that follows from all."""
     r = frame.rank
     z = frame.inward(state.x)
     curvature, V = np.linalg.eigh(state.H)
     typical = max(float(np.median(np.abs(curvature))), FLAT * state.noise / state.size**2)
-    u = rng.standard_normal(r)
-    u /= np.linalg.norm(u)
     shape = np.maximum(np.abs(curvature), 0.01 * typical)
-    step = V @ (u / np.sqrt(shape)) * np.sqrt(2 * SHOWN * state.noise)
-    length = float(np.linalg.norm(step))
-    step *= min(max(1.0, task.resolution / length), 0.25 * state.size / length)
-    state = yield from ask(task, frame, state, _inside(frame, z, z + step)[None, :])
+    ends = []
+    for _ in range(int(max(1, min(task.workers, task.remaining // task.n)))):
+        u = rng.standard_normal(r)
+        u /= np.linalg.norm(u)
+        step = V @ (u / np.sqrt(shape)) * np.sqrt(2 * SHOWN * state.noise)
+        length = float(np.linalg.norm(step))
+        step *= min(max(1.0, task.resolution / length), 0.25 * state.size / length)
+        ends.append(_inside(frame, z, z + step))
+    state = yield from ask(task, frame, state, np.array(ends))
     return estimate(frame, state, z)
 
 

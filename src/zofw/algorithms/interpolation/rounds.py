@@ -13,43 +13,54 @@ The first time that ρ falls, a point of the design gives way to the best point 
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 
-from zofw.algorithms.interpolation import trust_region
+from zofw.algorithms.interpolation import regression, trust_region
 from zofw.algorithms.interpolation.design import first_points
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.model import System
 from zofw.algorithms.interpolation.spread import cube, kernel, pivots, spread
 from zofw.algorithms.interpolation.state import Action, State, ask, tame
 from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
-from zofw.core import Array, Indices, Query, Task
+from zofw.core import Array, Indices, Purpose, Query, Task
 
 LONGER, SHORTER = (2.0, 16.0, 4.0), (0.5, 0.25)  # times the radius, or the length, of the step
+MOST8 = 5
+VERTEX = 1
+RADIUS = 0.5
 FULL = 0.9  # of a full quadratic: from so many points on the model regresses
 THIRD = 0.03  # deviation of a value at distance Δ, over that of a second derivative: the third order
 SURE = 10.0  # times the median error of the predictions over the median change
 RHO = 0.1  # of Δ: ρ is at most that
 REACH = 30.0  # times Δ: points farther away leave the model
+AGAIN = 3  # values more at the best point, where two differ
+MANY = 16  # workers from which these are asked for at once
+STOCHASTIC = 1e-12  # of the value: two values at one point differ by more than rounding
 POOL = 4  # times the points of the model: the nearest ones, from which these are chosen
 FAR = 0.1  # of the length: a trial nearer than this to another says the same
 
 
 def fill(task: Task, count: int) -> int:
     """Return the points that make ``count`` a multiple of the workers, as far as the budget pays for them."""
-    return int(min(-count % task.workers, task.remaining // task.n - count))
+    return max(int(min(-count % task.workers, task.remaining // task.n - count)), 0)
 
 
 def begin(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
     """Ask for x₀, unless it is known, a point along every direction, and designed points, in one query."""
-    state, near, edges = trust_region.planned(task, frame, state)
+    state, _, edges = trust_region.planned(task, frame, state)
     known = state.points if state.informed else state.points[:0]
     first = 0 if state.informed else 1
     edges = edges[: int(task.remaining // task.n) - first]
     more = spread(
-        frame, np.vstack([state.points, edges]), state.z, state.delta, fill(task, first + len(edges)), state.atoms, rng
+        frame,
+        np.vstack([state.points, edges]),
+        state.z,
+        state.delta,
+        fill(task, first + len(edges)),
+        state.atoms,
+        rng,
     )
     Z = np.vstack([edges, more])
     X = np.array([state.x] * first + [frame.member(z) for z in Z]).reshape(-1, task.dim)
@@ -58,9 +69,23 @@ def begin(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> A
         values = np.concatenate([values, (yield Query(X, task.all)).values[:, 0]])
     best = int(np.argmin(values))
     lowest = X[best - len(known)] if best >= len(known) else state.lowest
-    state = replace(state, points=np.vstack([known, frame.inward(X)]), values=values, best=best, lowest=lowest)
+    state = replace(
+        state, points=np.vstack([known, frame.inward(X)]), values=values, best=best, lowest=lowest
+    )
     if len(values) == 1:
         return replace(state, regime="done")
+    return fit(state, 0.0)
+
+
+def restart(
+    task: Task, frame: Frame, state: State, delta: float, axes: Array | None, rng: np.random.Generator
+) -> Action:
+    """Start a new model around the best point, from points about Δ away from it."""
+    edges = first_points(frame, state.z, delta, axes)
+    known = np.vstack([state.z, edges])
+    more = spread(frame, known, state.z, delta, fill(task, len(edges)), state.atoms, rng)
+    state = replace(state, delta=delta, rho=delta, H=0 * state.H, history=state.history[:0], quiet=0)
+    state = yield from ask(task, frame, state, np.vstack([edges, more]))
     return fit(state, 0.0)
 
 
@@ -86,29 +111,53 @@ def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) ->
 def _round(task: Task, frame: Frame, state: State, found: Steps, rng: np.random.Generator) -> Action:
     W = int(min(task.workers, task.remaining // task.n))
     steps = trials(frame, state, found, W)
-    radius = min(state.delta, max(float(np.linalg.norm(found.s)) / 2, state.rho))
-    asks_again = np.isnan(state.noise) and state.shrunk and W > len(steps)
+    radius = min(state.delta, max(float(np.linalg.norm(found.s)) * RADIUS, state.rho))
+    again = min(AGAIN if W >= MANY else 1, W - len(steps)) if np.isnan(state.noise) and state.shrunk else 0
     ends = state.z + steps
     design = spread(
-        frame, np.vstack([state.points, ends]), ends[0], radius, W - len(ends) - asks_again,
+        frame, np.vstack([state.points, ends]), ends[0], radius, W - len(ends) - again,
         np.vstack([found.atoms, state.atoms]), rng,
     )  # fmt: skip
     before, first = state, len(state.values)
-    state = yield from ask(task, frame, state, np.vstack([ends, design]))
+    state = yield from ask(task, frame, state, np.vstack([ends, design]), again=again)
     state = replace(state, atoms=trust_region._pool(found.atoms, state.atoms))
+    if again:
+        state = yield from noise_of(task, state, [before.value, *state.values[-again:]])
+        if state.regime == "regression":
+            return regression.estimate(frame, state, state.z)
     return fit(judge(before, state, steps, first), surprise(before, state, first))
+
+
+def noise_of(task: Task, state: State, values: list[float]) -> Action:
+    """Set the noise to the standard deviation of values at one point, asked for more often if two differ."""
+    if np.ptp(values) <= STOCHASTIC * np.abs(values).max():
+        return replace(state, noise=0.0)
+    more = int(min(AGAIN + 2 - len(values), task.remaining // task.n))
+    if more > 0:
+        query = Query(np.tile(state.lowest, (more, 1)), task.all, purpose=Purpose.NOISE)
+        values = [*values, *(yield query).values[:, 0]]
+    noise = float(np.std(values, ddof=1))
+    return replace(state, noise=noise, repeated=noise, regime="regression")
 
 
 def trials(frame: Frame, state: State, found: Steps, W: int) -> Array:
     """Return the steps to try, the minimiser of the model first."""
-    most = min(W, max(1, W // 2) if W <= 8 else min(8, max(4, W // 7)))
+    most = min(W, max(1, MOST8 * W // 8) if W <= 8 else min(8, max(4, W // 7)))
     length = float(np.linalg.norm(found.s))
     steps = [found.s]
     within = [times * state.delta for times in LONGER] if length > 0.7 * state.delta else []
     radii = [*within[:1], SHORTER[0] * length, *within[1:], SHORTER[1] * length]
-    for radius in radii:
+    for k, radius in enumerate(radii):
         if len(steps) == most:
             break
+        if k == VERTEX and VERTEX < 9:
+            new = frame.lmo(state.g) - state.z
+            size = float(np.linalg.norm(new))
+            if (
+                min(float(np.linalg.norm(new - s)) for s in steps) > FAR * min(size, length)
+                and len(steps) < most
+            ):
+                steps.append(new)
         new = trust_region_step(frame, state.z, state.g, state.H, radius, state.atoms).s
         size = float(np.linalg.norm(new))
         if min(float(np.linalg.norm(new - s)) for s in steps) > FAR * min(size, length):
@@ -119,7 +168,7 @@ def trials(frame: Frame, state: State, found: Steps, W: int) -> Array:
 def predicted(state: State, Y: Array) -> Array:
     """Return the changes of f from the best point that the model predicts."""
     S = Y - state.z
-    return S @ state.g + 0.5 * np.einsum("ij,ij->i", S @ state.H, S)
+    return np.asarray(S @ state.g + 0.5 * np.einsum("ij,ij->i", S @ state.H, S))
 
 
 def judge(before: State, state: State, steps: Array, first: int) -> State:
@@ -135,12 +184,14 @@ def judge(before: State, state: State, steps: Array, first: int) -> State:
     elif ratios[0] > 0.7:
         delta = max(delta, 2 * float(lengths[0]))
     if gains[best] > 0 and lengths[best] > lengths[0]:
-        delta = max(delta if ratios[0] >= 0.1 else 0.0, float(lengths[best]) * (2 if ratios[best] > 0.7 else 1))
+        delta = max(
+            delta if ratios[0] >= 0.1 else 0.0, float(lengths[best]) * (2 if ratios[best] > 0.7 else 1)
+        )
     rho = min(state.rho, max(RHO * delta, 0.0))
     quiet = 0 if gains[best] > 0 else state.quiet
     return replace(
         state, delta=max(delta, rho), rho=rho, ratio=float(ratios[0]), quiet=quiet,
-        shrunk=state.shrunk or rho < state.rho,
+        shrunk=state.shrunk or bool(ratios[0] < 0.1),
     )  # fmt: skip
 
 
@@ -177,7 +228,7 @@ def select(state: State) -> Indices:
     weights = np.maximum(1.0, distances[near]) ** -4
     S = kernel(U, U) * weights[:, None] * weights
     rest = S - np.outer(S[0], S[0] / S[0, 0])  # near[0] is the best point itself
-    return near[np.append(0, pivots(rest, np.zeros(len(S)), room - 1))]
+    return np.asarray(near[np.append(0, pivots(rest, np.zeros(len(S)), room - 1))], dtype=np.int64)
 
 
 def fit(state: State, wrong: float) -> State:

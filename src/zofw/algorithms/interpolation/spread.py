@@ -36,7 +36,13 @@ def cube(U: Array) -> Array:
 
 
 def spread(
-    frame: Frame, known: Array, centre: Array, radius: float, count: int, atoms: Array, rng: np.random.Generator
+    frame: Frame,
+    known: Array,
+    centre: Array,
+    radius: float,
+    count: int,
+    atoms: Array,
+    rng: np.random.Generator,
 ) -> Array:
     """Return ``count`` members within ``radius`` of ``centre`` (or fewer, if these have no variance left) given known points."""
     r = frame.rank
@@ -101,4 +107,6 @@ def _member(frame: Frame, centre: Array, step: Array, atoms: Array, rng: np.rand
         share = rng.random()
         way = share * way + (1 - share) * atoms[rng.integers(len(atoms))]
     way = way - centre
-    return np.asarray(centre + way * min(1.0, float(np.linalg.norm(step)) / max(float(np.linalg.norm(way)), 1e-300)))
+    return np.asarray(
+        centre + way * min(1.0, float(np.linalg.norm(step)) / max(float(np.linalg.norm(way)), 1e-300))
+    )

@@ -76,15 +76,18 @@ class State:
         return float(seen[0]) - self.value if len(seen) else 0.0
 
 
-def ask(task: Task, frame: Frame, state: State, Z: Array, purpose: Purpose = Purpose.ESTIMATE) -> Action:
+def ask(
+    task: Task, frame: Frame, state: State, Z: Array, purpose: Purpose = Purpose.ESTIMATE, again: int = 0
+) -> Action:
     """Append the members with coordinates Z, (k, r), and their values; buy only values that are not known.
 
     A point that is known takes its place again with the value it has, unless values are noisy: then every value tells more.
+    The best point is asked for ``again`` so many times.
     """
-    X = np.array([frame.member(z) for z in Z])
+    X = np.array([frame.member(z) for z in Z] + [state.lowest] * again)
     rows, before = frame.inward(X), len(state.values)
     points, first = np.vstack([state.points, rows]), before + np.arange(len(rows))
-    for i in first if not state.noise > 0 else ():
+    for i in first[: len(Z)] if not state.noise > 0 else ():
         same = _equal(points[:i], points[i], SAME_POINT * state.size)
         first[i - before] = i if same is None else same
     bought = np.flatnonzero(first == before + np.arange(len(rows)))
