@@ -72,9 +72,9 @@ def ours(instance: Instance, workers: int, seed: int = 0) -> dict:
     session.task.workers = workers
     own, longest = 0.0, 0.0
     while not counter.done:
-        began = time.perf_counter()
+        began = time.process_time()
         query = session.ask()
-        spent = time.perf_counter() - began
+        spent = time.process_time() - began
         if query is None:
             break
         X = query.anchors
@@ -84,11 +84,11 @@ def ours(instance: Instance, workers: int, seed: int = 0) -> dict:
             counter.query([np.inf] * len(X))
         else:
             counter.query([problem.gap(x) for x in X])
-        began = time.perf_counter()
+        began = time.process_time()
         session.tell(query, Answer(values[:, None]))
         session.ask()
-        own += spent + time.perf_counter() - began
-        longest = max(longest, spent + time.perf_counter() - began)
+        own += spent + time.process_time() - began
+        longest = max(longest, spent + time.process_time() - began)
         if noise:
             counter.note(problem.gap(session.x))
     return summary(counter) | {"ms": 1e3 * own / max(counter.rounds, 1), "end": session.status.name}
