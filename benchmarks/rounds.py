@@ -68,8 +68,9 @@ def ours(instance: Instance, workers: int, seed: int = 0) -> dict:
     problem, d = instance.build(), instance.dim
     counter = Counter(problem, workers, NOISY_GAPS if instance.noise else GAPS)
     noise, rng = instance.noise * problem.scale, np.random.default_rng(instance.seed + 1)
-    session = zofw.Session(problem.set, dim=d, budget=10**6, rng=seed, method="interpolation", diagnose=0)
-    session.task.workers = workers
+    session = zofw.Session(
+        problem.set, dim=d, budget=10**6, rng=seed, method="interpolation", diagnose=0, workers=workers
+    )
     own, longest = 0.0, 0.0
     while not counter.done:
         began = time.process_time()

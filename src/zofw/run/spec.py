@@ -176,6 +176,13 @@ class Spec(Limits):
         "by asking for one point again; a method with a shorter radius of its own is refused.",
         distance,
     )
+    workers: int = setting(
+        1,
+        "Evaluations that are made at the same time. With more than one, ``interpolation`` asks for so many\n"
+        "points in one query, and other methods know what a round costs. The number is part of the run: with\n"
+        "another one, its bits are others.",
+        size,
+    )
     structure: bool = setting(
         True,
         "Let a method use what the problem knows of the coordinates that each component depends on\n"
@@ -230,6 +237,7 @@ class Settings(LimitSettings, total=False):
     gap_tol: float | None
     inside: bool
     resolution: float
+    workers: int
     structure: bool
     diagnose: int | None
     outer: Outer | None

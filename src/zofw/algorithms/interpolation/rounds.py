@@ -27,9 +27,8 @@ from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
 from zofw.core import Array, Indices, Purpose, Query, Task
 
 LONGER, SHORTER = (2.0, 16.0, 4.0), (0.5, 0.25)  # times the radius, or the length, of the step
-MOST8 = 5
-VERTEX = 1
-RADIUS = 0.5
+SHARE = 0.5  # of the points of a round, up to 8 workers: trials
+RADIUS = 0.5  # of the length of the step: that of the design around its end
 FULL = 0.9  # of a full quadratic: from so many points on the model regresses
 THIRD = 0.03  # deviation of a value at distance Δ, over that of a second derivative: the third order
 SURE = 10.0  # times the median error of the predictions over the median change
@@ -141,26 +140,21 @@ def noise_of(task: Task, state: State, values: list[float]) -> Action:
 
 
 def trials(frame: Frame, state: State, found: Steps, W: int) -> Array:
-    """Return the steps to try, the minimiser of the model first."""
-    most = min(W, max(1, MOST8 * W // 8) if W <= 8 else min(8, max(4, W // 7)))
+    """Return the steps to try, the minimiser of the model first, each of them different from those before."""
+    most = min(W, max(1, round(SHARE * W)) if W <= 8 else min(8, max(4, W // 7)))
     length = float(np.linalg.norm(found.s))
+    longer = [times * state.delta for times in LONGER] if length > 0.7 * state.delta else []
+    shorter = [times * length for times in SHORTER]
     steps = [found.s]
-    within = [times * state.delta for times in LONGER] if length > 0.7 * state.delta else []
-    radii = [*within[:1], SHORTER[0] * length, *within[1:], SHORTER[1] * length]
-    for k, radius in enumerate(radii):
+    for radius in [*longer[:1], np.inf, *shorter[:1], *longer[1:], *shorter[1:]]:
         if len(steps) == most:
             break
-        if k == VERTEX and VERTEX < 9:
+        if radius < np.inf:
+            new = trust_region_step(frame, state.z, state.g, state.H, radius, state.atoms).s
+        else:
             new = frame.lmo(state.g) - state.z
-            size = float(np.linalg.norm(new))
-            if (
-                min(float(np.linalg.norm(new - s)) for s in steps) > FAR * min(size, length)
-                and len(steps) < most
-            ):
-                steps.append(new)
-        new = trust_region_step(frame, state.z, state.g, state.H, radius, state.atoms).s
-        size = float(np.linalg.norm(new))
-        if min(float(np.linalg.norm(new - s)) for s in steps) > FAR * min(size, length):
+        least = FAR * min(float(np.linalg.norm(new)), length)
+        if min(float(np.linalg.norm(new - s)) for s in steps) > least:
             steps.append(new)
     return np.array(steps)
 
@@ -175,9 +169,9 @@ def judge(before: State, state: State, steps: Array, first: int) -> State:
     """Set Δ and ρ by the decreases of the trials over the promised ones."""
     k = len(steps)
     lengths = np.linalg.norm(steps, axis=1)
-    gains = before.value - state.values[first : first + k]
+    gains = before.value - tame(state.values)[first : first + k]
     promised = -predicted(before, state.points[first : first + k])
-    ratios = gains / np.maximum(promised, 1e-300)
+    ratios = np.where(promised > 0, gains / np.where(promised > 0, promised, 1.0), 0.0)
     best, delta = int(np.argmax(gains)), state.delta
     if ratios[0] < 0.1:
         delta = float(lengths[best]) if gains[best] > 0 else max(float(lengths.min()), delta / 8)

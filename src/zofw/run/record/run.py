@@ -47,12 +47,13 @@ class Known:
 
 @dataclass
 class Iteration:
-    """An open iteration: the answers it has had, and what its generator saw of the budget when it began."""
+    """An open iteration: the answers it has had, and the budget and workers that its generator saw when it began."""
 
     answers: list[Answer] = field(default_factory=list)
     spent: int = 0
     paid: int = 0
     budget: int | None = None
+    workers: int = 0  # 0 before it begins
 
 
 @dataclass
@@ -87,6 +88,8 @@ class Run:
         Queries of the dearest iteration; how often the open iteration, and any, was begun again; evaluations that failed;
         whether stopping put a row
         on the trace that going on would not have.
+    workers
+        Evaluations that are made at the same time, from the coming iteration on.
     serial, seconds
         Entries of the journal that are included, and seconds of queries and computation.
     nfev, granted
@@ -136,6 +139,7 @@ class Run:
     outer: Outer | None = None  # None in a file too, if it cannot be written
     each: int = 0
     stated: Known | None = None
+    workers: int = 1
     nfev: int = field(init=False, default=0)
     granted: int | None = field(init=False, default=None)
 

@@ -282,12 +282,13 @@ class Loop(RunView):
         """The coming iteration, if it can be paid: a step of the method or, where the run is closing, the queries about f at x."""
         run, task = self.run, self.task
         paid, granted, closing = run.nfev, run.granted, run.closing is not None
+        iteration = run.learning if closing else run.open
+        iteration.workers = task.workers = iteration.workers or run.workers
         if granted is not None and not closing:
             left = granted - paid
             if left < NEAR_THE_END * run.dearest or run.nit == 0:
                 self._afford(left)
         task.lmos, task.paid, task.budget = 0, paid, granted
-        iteration = run.learning if closing else run.open
         iteration.paid, iteration.budget = paid, granted
         return self._steps()
 
@@ -309,6 +310,7 @@ class Loop(RunView):
         """An iteration brought to where it was before the last of the answers it has had."""
         task = self.task
         task.lmos, task.paid, task.budget = 0, iteration.paid, iteration.budget
+        task.workers = iteration.workers or self.run.workers
         steps = self._steps()
         query = next(steps)
         for answer in iteration.answers[:-1]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,12 +21,13 @@ from zofw.run.record.status import Status
 from zofw.run.session.beginning import Attached, begin, resume
 from zofw.run.session.ending import cost_of_value
 from zofw.run.session.loop import Loop
-from zofw.run.spec import Settings, Spec, with_settings
+from zofw.run.spec import Settings, Spec, size, with_settings
 from zofw.sets import SetLike
 
 if TYPE_CHECKING:
     from zofw.run.record.result import Result
 
+logger = logging.getLogger("zofw")
 Observer = Callable[["Session"], None]
 
 
@@ -140,8 +142,16 @@ class Session(Loop):
         self._end(status)
 
     def extend(self, **limits: float | None) -> None:
-        """Replace some of the limits, of a run that has stopped as well: it then goes on where it was."""
-        run = self.run
+        """Replace some of the limits, of a run that has stopped as well: it then goes on where it was.
+
+        Another number of ``workers`` counts from the coming iteration on, and ``reasons`` says so.
+        """
+        run, workers = self.run, limits.pop("workers", None)
+        if workers is not None and size("workers", workers) != run.workers:
+            said = f"from iteration {run.nit + bool(run.open.workers)} on {workers}, before {run.workers}"
+            run.reasons["workers"] = "; ".join([*filter(None, [run.reasons.get("workers")]), said])
+            run.workers = int(workers)
+            logger.info("The run continues with %d workers; its bits are now those of that number.", workers)
         if limits and run.closing is not None:
             self._close()
             run.closing, run.learning = None, Iteration()
