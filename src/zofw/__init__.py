@@ -10,28 +10,11 @@ True
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from zofw import directions, papers, problems
-from zofw.algorithms import ExploreCorrect, Interpolation, RidgeNewton
-from zofw.algorithms import methods as _methods
-from zofw.comparison import compare
-from zofw.core import EvaluationError
-from zofw.deprecations import moved, unknown
-from zofw.papers import ZSFWDVR
-from zofw.references import reference
-from zofw.run import (
-    BudgetError,
-    FileError,
-    Retry,
-    Session,
-    Status,
-    Trace,
-    minimize,
-    resume,
-)
 from zofw.sets import (
     SETS,
     Birkhoff,
@@ -54,11 +37,40 @@ from zofw.sets import (
 )
 
 if TYPE_CHECKING:
+    from zofw import adapters as adapters
+    from zofw import core as core
+    from zofw import data as data
+    from zofw import desk as desk
+    from zofw import extend as extend
+    from zofw import kernels as kernels
+    from zofw import papers as papers
+    from zofw import problems as problems
+    from zofw import run as run
     from zofw.adapters.scipy import scipy_method
+    from zofw.algorithms import ExploreCorrect, Interpolation, RidgeNewton
+    from zofw.comparison import compare
+    from zofw.core import EvaluationError
     from zofw.desk import Desk
+    from zofw.papers import ZSFWDVR
+    from zofw.references import reference
+    from zofw.run import BudgetError, FileError, Retry, Session, Status, Trace
+    from zofw.run.minimize import minimize, resume
     from zofw.run.record.result import Result
 
 __version__ = "0.2.0"
+
+LATER = {
+    "zofw.adapters.scipy": "scipy_method",
+    "zofw.algorithms": "ExploreCorrect Interpolation RidgeNewton",
+    "zofw.comparison": "compare",
+    "zofw.core": "EvaluationError",
+    "zofw.desk": "Desk",
+    "zofw.papers": "ZSFWDVR",
+    "zofw.references": "reference",
+    "zofw.run": "BudgetError FileError Retry Session Status Trace minimize resume",
+    "zofw.run.record.result": "Result",
+}
+"""Names that are imported when they are first used, by their module: the command line answers without them."""
 
 MOVED = {
     "zofw.papers": "AccSZOFW AccSZOFWStar AcceleratedZSCG BoostedZOSFW FrankWolfe FWBlack FZCGS FZFW JAGUAR SAGAFW SPSA SahuKar "
@@ -73,33 +85,44 @@ logging.getLogger("zofw").addHandler(logging.NullHandler())
 
 
 def methods() -> Mapping[str, type]:
-    """Registered methods: name → class of settings."""
-    return _methods
+    """Return the registered methods: name → class of settings."""
+    from zofw.algorithms import methods
+
+    importlib.import_module("zofw.papers")  # registers its own
+    return methods
 
 
 def sets() -> Mapping[str, type]:
-    """Registered sets: name → class."""
+    """Return the registered sets: name → class."""
     return SETS
 
 
 def laws() -> Mapping[str, type]:
-    """Registered laws of directions: name → class."""
-    return directions.laws
+    """Return the registered laws of directions: name → class."""
+    from zofw.directions import laws
+
+    return laws
 
 
 def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"module 'zofw' has no attribute {name!r}")
+    if importlib.util.find_spec(f"zofw.{name}") is not None:
+        return importlib.import_module(f"zofw.{name}")
+    from zofw.deprecations import moved, unknown
+
+    for home, names in LATER.items():
+        if name in names.split():
+            globals()[name] = found = vars(importlib.import_module(home))[name]
+            return found
     for home, names in MOVED.items():
         if name in names.split():
             return moved(name, home, removed="0.4")
-    if name in ("adapters", "data", "desk"):
-        return importlib.import_module(f"zofw.{name}")
-    if name == "Desk":
-        return importlib.import_module("zofw.desk").Desk
-    if name == "Result":
-        return importlib.import_module("zofw.run.record.result").Result
-    if name == "scipy_method":
-        return importlib.import_module("zofw.adapters.scipy").scipy_method
     raise AttributeError(unknown(name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 __all__ = [

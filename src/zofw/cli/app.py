@@ -25,7 +25,6 @@ from zofw.cli.extend import EXTENDING
 from zofw.cli.guard import CommandError, guarded
 from zofw.cli.information import LOOKING
 from zofw.cli.options import Json
-from zofw.data import load
 from zofw.extras import extra
 
 __all__ = ["app", "main"]
@@ -69,7 +68,7 @@ def demo(
 
     [dim]Example:[/dim]  zofw demo --out runs/demo
     """
-    problem, ball = zofw.problems.Logistic(*load("breast-cancer")), zofw.L1Ball(10.0)
+    problem, ball = zofw.problems.Logistic(*zofw.data.load("breast-cancer")), zofw.L1Ball(10.0)
     optimum = zofw.reference(problem, ball).value
     methods = {"auto (the default)": "auto"} | {name: sized(cls) for name, cls in zofw.methods().items()}
     methods.pop("frank-wolfe")

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
+import zofw
 from zofw.cli.console import plain_table, told
 from zofw.cli.guard import guarded
 from zofw.cli.options import Json
-from zofw.desk import AnswerError, Desk, Request, read_request, write_answer
-from zofw.desk.files import load
-from zofw.run import FileError
+
+if TYPE_CHECKING:
+    from zofw.desk import Request
 
 __all__ = ["counter"]
 
@@ -51,6 +52,8 @@ def status(folder: FolderArgument, as_json: Json = False) -> None:
 
     [dim]Example:[/dim]  zofw desk status lab --json
     """
+    from zofw.desk.files import load
+
     found = load(_there(folder, "status.json"))
     names = ("method", "message", "iterations", "evaluations", "failed", "budget", "asked", "answered")
     lines = [f"{name:12} {found.get(name)}" for name in names]
@@ -86,9 +89,9 @@ def answer(
     for request in _open(folder):
         if request.id == id:
             numbers = [None if text == "-" else _number(text, id) for text in values or []]
-            path = write_answer(folder, request, numbers or None, failed=failed, paid=not unpaid)
+            path = zofw.desk.write_answer(folder, request, numbers or None, failed=failed, paid=not unpaid)
             return told(as_json, {"answer": str(path)}, Text(str(path)))
-    raise AnswerError(
+    raise zofw.desk.AnswerError(
         f"There is no open request {id!r} in {folder}; `zofw desk list` shows those there are.", id
     )
 
@@ -105,7 +108,7 @@ def read(
     [dim]Example:[/dim]  zofw desk read lab
     """
     _there(folder, "desk.json")
-    with Desk.open(folder) as desk:
+    with zofw.Desk.open(folder) as desk:
         look: dict[str, Any] = {}
         if wait:
             desk.run()
@@ -126,7 +129,7 @@ def read(
 
 def _there(folder: Path, name: str) -> Path:
     if not (folder / name).exists():
-        raise FileError(f"There is no desk in {folder}: it has no {name}.")
+        raise zofw.FileError(f"There is no desk in {folder}: it has no {name}.")
     return folder / name
 
 
@@ -135,7 +138,7 @@ def _open(folder: Path) -> list[Request]:
     requests = []
     for path in sorted(room.glob("[0-9]*")):
         try:
-            requests.append(read_request(path))
+            requests.append(zofw.desk.read_request(path))
         except FileNotFoundError:
             continue  # answered meanwhile
     return requests
@@ -145,4 +148,6 @@ def _number(text: str, id: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise AnswerError(f"A value should be a number, or - for one to come; it is {text!r}.", id) from error
+        raise zofw.desk.AnswerError(
+            f"A value should be a number, or - for one to come; it is {text!r}.", id
+        ) from error

@@ -12,27 +12,15 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from zofw.algorithms import methods
+import zofw
 from zofw.cli.console import console, told
 from zofw.cli.guard import CommandError
 from zofw.cli.options import Json
-from zofw.directions import laws
-from zofw.extend import check_law, check_method, check_problem
-from zofw.extend.new import KINDS, new
-from zofw.problems.registry import problems
-from zofw.registry import Registry
-from zofw.sets import SETS, check_set
-from zofw.sets.check import Report
 
 __all__ = ["EXTENDING"]
 
-REGISTRIES: dict[str, Registry[Any]] = {"method": methods, "set": SETS, "law": laws, "problem": problems}
+KINDS = ("method", "set", "law", "problem")
 HAS = {"method": ("init", "step"), "set": ("lmo",), "law": ("draw", "scale"), "problem": ("values",)}
-CHECKS: dict[str, Callable[[Any], Report]] = {
-    "method": check_method,
-    "law": check_law,
-    "problem": check_problem,
-}
 KindArgument = Annotated[str, typer.Argument(help=", ".join(KINDS))]
 
 
@@ -47,6 +35,8 @@ def new_(
 
     [dim]Example:[/dim]  zofw new method my-method
     """
+    from zofw.extend.new import new
+
     try:
         written = new(kind, name, folder)
     except ValueError as error:
@@ -70,7 +60,8 @@ def check_(
     if kind not in KINDS:
         raise CommandError(f"zofw check knows {', '.join(KINDS)}; got {kind!r}.")
     found = _found(kind, path)
-    report = check_set(found, dim) if kind == "set" else CHECKS[kind](found)
+    check = vars(zofw.extend).get(f"check_{kind}")
+    report = zofw.check_set(found, dim) if check is None else check(found)
     findings = [{"law": f.law, "ok": f.ok, "why": f.why} for f in report.findings]
     told(as_json, {"ok": report.ok, "subject": report.subject, "laws": findings}, Text(str(report)))
     if not report.ok:
@@ -79,7 +70,8 @@ def check_(
 
 def _found(kind: str, path: str) -> Any:
     """An instance: of a registered class, of what ``module:object`` names, or of the one such class in a module."""
-    registry = REGISTRIES[kind]
+    registries = {"method": zofw.methods, "set": zofw.sets, "law": zofw.laws}
+    registry = registries[kind]() if kind in registries else zofw.problems.problems
     if path in registry:
         return path if kind == "method" else _made(registry[path], path)
     module, _, name = path.partition(":")

@@ -9,10 +9,6 @@ from typing import ParamSpec
 import typer
 
 from zofw.cli.console import errors
-from zofw.core import EvaluationError
-from zofw.desk import AnswerError
-from zofw.registry import UnknownName
-from zofw.run import BudgetError, FileError, LockedError
 
 __all__ = ["CommandError", "guarded"]
 
@@ -23,8 +19,15 @@ class CommandError(ValueError):
     """A mistake in the arguments of a command."""
 
 
-ABOUT_FILES = (FileError, LockedError)
-MISTAKES = (*ABOUT_FILES, CommandError, AnswerError, BudgetError, EvaluationError, UnknownName, ImportError)
+def mistakes() -> tuple[type[Exception], ...]:
+    """Return the errors that are mistakes of the user in every command."""
+    from zofw.core import EvaluationError
+    from zofw.desk import AnswerError
+    from zofw.registry import UnknownName
+    from zofw.run import BudgetError, FileError, LockedError
+
+    about_files = (FileError, LockedError)
+    return *about_files, CommandError, AnswerError, BudgetError, EvaluationError, UnknownName, ImportError
 
 
 def guarded(function: Callable[P, None], *more: type[Exception]) -> Callable[P, None]:
@@ -33,13 +36,13 @@ def guarded(function: Callable[P, None], *more: type[Exception]) -> Callable[P, 
     ``more`` are further errors that are mistakes of the user.
     """
 
-    mistakes: tuple[type[Exception], ...] = (*MISTAKES, *more)
-
     @wraps(function)
     def guard(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             function(*args, **kwargs)
-        except mistakes as error:
+        except Exception as error:
+            if not isinstance(error, (*mistakes(), *more)):
+                raise
             errors([str(error)])
             raise typer.Exit(2) from error
         except KeyboardInterrupt as interruption:

@@ -10,23 +10,18 @@ import re
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 import zofw
-from zofw.algorithms.registry import Described
 from zofw.cli.console import told, told_rows
 from zofw.cli.options import Json
 from zofw.cli.plain_text import plain
-from zofw.core import Batch, FirstOrder, Query, Stencil
-from zofw.directions import laws as laws_of_directions
-from zofw.kernels import threads
-from zofw.kernels.table import KERNELS
-from zofw.problems import problems as registered_problems
-from zofw.problems.linear import kernel_for
 from zofw.registry import Registry
+
+if TYPE_CHECKING:
+    from zofw.algorithms.registry import Described
 
 __all__ = ["LOOKING"]
 
@@ -52,7 +47,7 @@ def _listed(describe: Callable[[Any], dict[str, str]], as_json: bool, *registrie
 
 
 def _method(cls: type[Described]) -> dict[str, str]:
-    queries = "none: first order" if isinstance(cls, FirstOrder) else cls.facts.queries.replace("*", "")
+    queries = "none: first order" if isinstance(cls, zofw.core.FirstOrder) else cls.facts.queries.replace("*", "")
     return {"about": first_sentence(inspect.getmodule(cls)), "queries": queries}
 
 
@@ -77,7 +72,7 @@ def laws(as_json: Json = False) -> None:
 
     [dim]Example:[/dim]  zofw laws
     """
-    _listed(_made_by, as_json, laws_of_directions)
+    _listed(_made_by, as_json, zofw.laws())
 
 
 def problems(as_json: Json = False) -> None:
@@ -85,7 +80,7 @@ def problems(as_json: Json = False) -> None:
 
     [dim]Example:[/dim]  zofw problems
     """
-    _listed(_made_by, as_json, registered_problems)
+    _listed(_made_by, as_json, zofw.problems.problems)
 
 
 def _made_by(made: Any) -> dict[str, str]:
@@ -113,6 +108,12 @@ def doctor(
     if not kernels_:
         facts = _installation()
         return told(as_json, facts, *(f"{name:22} {fact}" for name, fact in facts.items()))
+    import numpy as np
+
+    from zofw.core import Batch, Query, Stencil
+    from zofw.kernels.table import KERNELS
+    from zofw.problems.linear import kernel_for
+
     rows = [{"law": k[0], "storage": k[1], "stencil": k[2], **row._asdict()} for k, row in KERNELS.items()]
     if law:
         U = zofw.laws()[law]().draw(np.random.default_rng(0), dim, directions)
@@ -125,6 +126,8 @@ def doctor(
 
 
 def _installation() -> dict[str, object]:
+    from zofw.kernels import threads
+
     kernels = Path(zofw.__file__).parent / "kernels" / "__pycache__"
     compiled = list(kernels.glob("*.nbi")) if kernels.is_dir() else []
     writable = os.access(kernels if kernels.is_dir() else kernels.parent, os.W_OK)

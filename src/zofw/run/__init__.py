@@ -1,5 +1,7 @@
 """Running: the front door, and behind it records, files, the session, answering and workers."""
 
+from zofw import directions as directions
+from zofw import papers as papers  # runs and files name their classes
 from zofw.run.answering.pipeline import ExecutorError, Pipeline
 from zofw.run.answering.policy import Retry
 from zofw.run.files.documents import FileError, StorageError
