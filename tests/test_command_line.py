@@ -122,3 +122,77 @@ def test_the_demo_solves_real_data_with_every_method(tmp_path):
     assert (tmp_path / "demo" / "demo.png").is_file()
     page = (tmp_path / "demo" / "report.html").read_text()
     assert "<svg" in page and "explore-correct" in page
+
+
+def test_help_is_quick_because_nothing_is_imported_for_it():
+    """The help of every command needs none of the packages that compute."""
+    script = (
+        "import sys; sys.argv = ['zofw', '--help']\n"
+        "try:\n    from zofw.cli.__main__ import main; main()\n"
+        "except SystemExit:\n"
+        "    heavy = {'zofw.run', 'zofw.papers', 'zofw.directions', 'zofw.problems', 'scipy.optimize', 'zofw_paper.runner'}\n"
+        "    sys.exit(', '.join(sorted(heavy & {*sys.modules})) or 0)"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert "methods" in found.stdout
+
+
+def test_without_its_extra_the_command_says_what_to_install():
+    script = "import sys; sys.modules['typer'] = None; from zofw.cli.__main__ import main; main()"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert found.returncode == 2 and not found.stdout
+    assert found.stderr.count("\n") == 1 and "not installed. Install it with: pip install" in found.stderr
+
+
+VERBS = [
+    "Answer",
+    "Ask",
+    "Compare",
+    "Choose",
+    "Continue",
+    "Copy",
+    "Do",
+    "Download",
+    "Explain",
+    "Install",
+    "List",
+    "Look",
+    "Minimise",
+    "Pair",
+    "Print",
+    "Read",
+    "Repeat",
+    "Reproduce",
+    "Resume",
+    "Run",
+    "Show",
+    "Test",
+    "Time",
+    "Watch",
+    "Write",
+    "A",
+    "An",
+    "The",
+]
+
+
+def test_help_begins_with_a_verb_or_an_article():
+    def texts(command):
+        yield command.help or command.short_help
+        for one in command.params:
+            if one.name not in ("help", "install_completion", "show_completion"):
+                yield one.help
+        for one in getattr(command, "commands", {}).values():
+            yield from texts(one)
+
+    found = [*texts(app.typer.main.get_command(app.app))]
+    assert len(found) > 35
+    wrong = [text for text in found if not text or text.split()[0].rstrip(",") not in VERBS]
+    assert not wrong
+
+
+def test_problems_are_whole_sentences_with_their_fractions():
+    about = {row["name"]: row["about"] for row in json.loads(zofw_("problems", "--json").stdout)}
+    assert not any(text.endswith(",") for text in about.values())
+    assert "1/n Σ" in about["logistic"] and "1/2 (" in about["least-squares"]

@@ -105,7 +105,7 @@ def test_run_goes_to_runs_by_default(tmp_path, monkeypatch):
 
 def test_what_is_wrong_is_a_sentence_and_an_exit_code(tmp_path):
     found = zofw_("run", tmp_path / "none.toml", code=2)
-    assert "cannot be read" in found.stderr and "Traceback" not in found.output
+    assert "There is no specification" in found.stderr and "Traceback" not in found.output
     assert "unknown key" in zofw_("run", toy(tmp_path, SPEC + "\nspeed = 1\n"), code=2).stderr
     code = ("--code", code_in(tmp_path))
     broken = UNTUNED.replace("quadratic_sum", "broken")
@@ -124,7 +124,7 @@ def test_an_interruption_is_said_and_has_its_code(tmp_path, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "conduct", interrupted)
+    monkeypatch.setattr("zofw_paper.experiment.conduct", interrupted)
     found = zofw_("run", toy(tmp_path), "--out", tmp_path / "out", code=130)
     assert "goes on from there" in found.stderr
 

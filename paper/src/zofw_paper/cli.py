@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -12,23 +12,16 @@ from rich.text import Text
 from zofw.cli.app import app as zofw_app
 from zofw.cli.console import console, errors, plain_table, told, told_rows
 from zofw.cli.options import Json
-from zofw.comparison import number
-from zofw.run.record.result import Result
-from zofw_paper.cases import Code
-from zofw_paper.check import check_experiment
-from zofw_paper.claims import by_heading, figures_of
+from zofw_paper import EXPERIMENTS
 from zofw_paper.datasets_commands import shelf
-from zofw_paper.experiment import EXPERIMENTS, StoredExperiment, conduct, find_experiment, tune
 from zofw_paper.guard import guarded
 from zofw_paper.options import CodeFile, Methods, Only, Out, Profile, Quiet, Spec, WorkersOption
-from zofw_paper.publish import publish, published, repeat, rewrite, stand_beside
-from zofw_paper.records import Plain, SpecError, plain
-from zofw_paper.report import ENDS, ends, make_report, write_report
-from zofw_paper.runner import Unit, execute
-from zofw_paper.spec import Experiment, read
-from zofw_paper.summary import Summary, read_summary
-from zofw_paper.summary import compare as compare_runs
-from zofw_paper.watching import watching
+
+if TYPE_CHECKING:  # commands import what they need, so that --help is quick
+    from zofw_paper.cases import Code
+    from zofw_paper.records import Plain
+    from zofw_paper.spec import Experiment
+    from zofw_paper.summary import Summary
 
 __all__ = ["add", "main"]
 
@@ -42,10 +35,12 @@ app = typer.Typer()
 def init(
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("mine.toml"),
 ) -> None:
-    """Write a specification with a comment on every key, ready to run and to change.
+    """Write a commented specification, ready to run and to change.
 
     [dim]Example:[/dim]  zofw init mine.toml && zofw run mine.toml
     """
+    from zofw_paper.records import SpecError
+
     if path.exists():
         raise SpecError(f"{path} is there already, and is not overwritten. Name another file.")
     path.write_text((HERE / "init.toml").read_text(encoding="utf-8"), encoding="utf-8")
@@ -59,23 +54,27 @@ def run(
     profile: Profile = None,
     out: Out = None,
     code: CodeFile = None,
-    check: Annotated[bool, typer.Option("--check", help="Only look for mistakes; nothing is run.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Look for mistakes and run nothing.")] = False,
     workers: WorkersOption = 2,
     quiet: Quiet = False,
     as_json: Json = False,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Say what each run spent its budget on."),
+        typer.Option("--explain", help="Explain what each run spent its budget on."),
     ] = False,
 ) -> None:
     """Run a specification: a problem, a set, methods, seeds.
 
-    Finished runs are read, interrupted ones go on from where they were.
+    Finished runs are read; interrupted runs continue.
 
     [dim]Example:[/dim]  zofw run mine.toml --check
 
     [dim]Example:[/dim]  zofw run mine.toml --code my_problem.py --out runs/mine
     """
+    from zofw_paper.experiment import conduct
+    from zofw_paper.spec import read
+    from zofw_paper.watching import watching
+
     experiment, own = read(spec, profile), _code(code)
     if check:
         return _check(experiment, own, as_json)
@@ -88,16 +87,23 @@ def run(
 @app.command()
 @guarded
 def resume(
-    folder: Annotated[Path, typer.Argument(help="The directory of an experiment or of one run.")],
+    folder: Annotated[Path, typer.Argument(help="The folder of an experiment or of one run.")],
     code: CodeFile = None,
     workers: WorkersOption = 2,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Continue what was interrupted, bit for bit. A folder names no code: give the same --code again.
+    """Resume interrupted runs with identical results.
+
+    If they used --code, pass the same file again.
 
     [dim]Example:[/dim]  zofw resume runs/mine
     """
+    from zofw_paper.experiment import StoredExperiment, conduct
+    from zofw_paper.records import plain
+    from zofw_paper.runner import Unit, execute
+    from zofw_paper.watching import watching
+
     if (folder / "experiment.json").is_file() or not (folder / "spec.json").is_file():
         experiment = StoredExperiment.read(folder).spec
         with watching(quiet=quiet or as_json) as watcher:
@@ -121,10 +127,15 @@ def tune_rates(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Choose the learning rate of every method and case, with the specification's tuning seeds.
+    """Choose the learning rate of every method and case by tuning runs.
 
     [dim]Example:[/dim]  zofw tune paper/experiments/fig1.toml --profile quick
     """
+    from zofw_paper.experiment import tune
+    from zofw_paper.records import SpecError
+    from zofw_paper.spec import read
+    from zofw_paper.watching import watching
+
     experiment = read(spec, profile)
     if not experiment.tuning.seeds:
         raise SpecError(f"{spec} has no [tune] with seeds and a grid, so there is nothing to choose from.")
@@ -140,17 +151,20 @@ def tune_rates(
 @guarded
 def compare(
     folders: Annotated[
-        list[Path], typer.Argument(help="Directories of experiments or runs.", show_default=False)
+        list[Path], typer.Argument(help="The folders of experiments or runs.", show_default=False)
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write figure and report here.", show_default=False)
+        Path | None, typer.Option("--out", "-o", help="The folder for figure and report.", show_default=False)
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Put the finished runs of several directories side by side.
+    """Compare the finished runs of several folders.
 
     [dim]Example:[/dim]  zofw compare runs/mine runs/other --out runs/comparison
     """
+    from zofw_paper.report import write_report
+    from zofw_paper.summary import compare as compare_runs
+
     summary = compare_runs(folders)
     _show(summary, write_report(summary, out) if out is not None else {}, as_json, {})
 
@@ -158,14 +172,14 @@ def compare(
 @app.command()
 @guarded
 def report(
-    folder: Annotated[
-        Path, typer.Argument(help="A directory with runs, or with a summary.json.", show_default=False)
-    ],
+    folder: Annotated[Path, typer.Argument(help="A folder with runs or a summary.json.", show_default=False)],
 ) -> None:
-    """Make figures, tables and the HTML report from what is stored; nothing is run.
+    """Write figures, tables and the HTML report of stored runs.
 
     [dim]Example:[/dim]  zofw report runs/mine
     """
+    from zofw_paper.report import make_report
+
     made = make_report(folder)
     for kind, path in made.items():
         console().print(f"{kind}: {path}", soft_wrap=True)
@@ -176,19 +190,19 @@ def report(
 def reproduce(
     names: Annotated[
         list[str],
-        typer.Argument(help=f"{', '.join(EXPERIMENTS)}, another file of paper/experiments/, or all."),
+        typer.Argument(
+            help=f"An experiment: {', '.join(EXPERIMENTS)}, a file of paper/experiments/, or all."
+        ),
     ],
     profile: Annotated[
-        str, typer.Option("--profile", "-p", help="smoke, quick, full, or another of the file.")
+        str, typer.Option("--profile", "-p", help="The profile: smoke, quick, full, or another of the file.")
     ] = "quick",
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Directory below which each experiment has its own.")
+        Path, typer.Option("--out", "-o", help="The folder that gets one folder per experiment.")
     ] = Path("runs"),
     publish_to: Annotated[
         Path | None,
-        typer.Option(
-            "--publish", help="Copy summary, tables and PNG below this directory.", show_default=False
-        ),
+        typer.Option("--publish", help="Copy summary, tables and PNG to this folder.", show_default=False),
     ] = None,
     only: Only = None,
     method: Methods = None,
@@ -205,6 +219,12 @@ def reproduce(
 
     With --method or --only and --publish the rows of other methods and cases stay as they are published.
     """
+    from zofw_paper.experiment import conduct, find_experiment
+    from zofw_paper.publish import publish, stand_beside
+    from zofw_paper.spec import read
+    from zofw_paper.summary import read_summary
+    from zofw_paper.watching import watching
+
     for name in [part for given in names for part in (EXPERIMENTS if given == "all" else (given,))]:
         experiment = read(find_experiment(name), profile)
         folder, kept = out / f"{name}-{profile}", None
@@ -223,19 +243,21 @@ def reproduce(
 @app.command("published")
 @guarded
 def published_pages(
-    folder: Annotated[Path, typer.Argument(help="Where the published pages are.")] = Path(
+    folder: Annotated[Path, typer.Argument(help="The folder of the published pages.")] = Path(
         "docs/reproduction"
     ),
     again: Annotated[
         bool,
-        typer.Option("--repeat", help="Repeat the first iterations of runs whose method's code has changed."),
+        typer.Option("--repeat", help="Repeat the first iterations of runs whose code has changed."),
     ] = False,
     code: CodeFile = None,
 ) -> None:
-    """Write the published pages again, with what has changed since their runs: specification, code of methods.
+    """Write the published pages again and say which code has changed.
 
     [dim]Example:[/dim]  zofw published docs/reproduction --repeat
     """
+    from zofw_paper.publish import published, repeat, rewrite
+
     sentences: list[str] = []
     for target in published(folder):
         sentences += repeat(target, _code(code)) if again else []
@@ -249,11 +271,17 @@ def _default_out(experiment: Experiment) -> Path:
 
 
 def _code(path: Path | None) -> Code:
+    from zofw_paper.cases import Code
+
     return Code(str(path.resolve()) if path else "")
 
 
 def _check(experiment: Experiment, code: Code, as_json: bool) -> None:
     """What each method needs on each case, or what is wrong with it; exit code 1 where something is."""
+    from zofw.comparison import number
+    from zofw_paper.check import check_experiment
+    from zofw_paper.records import plain
+
     found = check_experiment(experiment, code)
     rows = [
         [row.case, row.method, f"{number(row.cost)} queries"]
@@ -270,6 +298,10 @@ def _report(
     folder: Path, wrong: Sequence[str], as_json: bool, *, beside: Summary | None = None, explain: bool = False
 ) -> None:
     """End in tables, figures and a report; exit code 1 where a run went wrong."""
+    from zofw.run.record.result import Result
+    from zofw_paper.report import make_report
+    from zofw_paper.summary import read_summary
+
     errors(wrong)
     made = make_report(folder, beside)
     summary = read_summary(folder)
@@ -285,6 +317,11 @@ def _report(
 
 
 def _show(summary: Summary, made: Mapping[str, Path], as_json: bool, stories: Mapping[str, str]) -> None:
+    from zofw.comparison import number
+    from zofw_paper.claims import by_heading, figures_of
+    from zofw_paper.records import plain
+    from zofw_paper.report import ENDS, ends
+
     if as_json:
         return told(True, _short(summary) | ({"stories": plain(stories)} if stories else {}))
     screen = console()
@@ -311,6 +348,8 @@ def _show(summary: Summary, made: Mapping[str, Path], as_json: bool, stories: Ma
 
 def _short(summary: Summary) -> dict[str, Plain]:
     """What a program wants to know of a summary."""
+    from zofw_paper.records import plain
+
     return {
         "name": summary.name,
         "profile": summary.profile,

@@ -8,22 +8,23 @@ import typer
 
 from zofw.cli.console import console, told_rows
 from zofw.cli.options import Json
-from zofw_paper.data import datasets, fetch, locate, verify
 from zofw_paper.guard import guarded
 
 __all__ = ["shelf"]
 
 Name = Annotated[str, typer.Argument(help="A name that `zofw datasets list` shows.", show_default=False)]
-shelf = typer.Typer(no_args_is_help=True, help="Data sets: list, fetch, verify.", rich_markup_mode="rich")
+shelf = typer.Typer(no_args_is_help=True, help="List, fetch and verify data sets.", rich_markup_mode="rich")
 
 
 @shelf.command("list")
 @guarded
 def list_(as_json: Json = False) -> None:
-    """The data sets that are known, and which of them are here.
+    """List the known data sets and which are on this machine.
 
     [dim]Example:[/dim]  zofw datasets list
     """
+    from zofw_paper.data import datasets, locate
+
     rows = []
     for name, dataset in datasets().items():
         places = locate(name)
@@ -37,10 +38,12 @@ def list_(as_json: Json = False) -> None:
 @shelf.command("fetch")
 @guarded
 def fetch_(name: Name) -> None:
-    """Download what is missing of a data set, and verify all of it.
+    """Download the missing files of a data set and verify them.
 
     [dim]Example:[/dim]  zofw datasets fetch a9a
     """
+    from zofw_paper.data import fetch
+
     for file, path in fetch(name).items():
         console().print(f"{file}: {path}", soft_wrap=True)
 
@@ -49,14 +52,16 @@ def fetch_(name: Name) -> None:
 @guarded
 def verify_(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Data sets; all that are here by default.")
+        list[str] | None, typer.Argument(help="The data sets; by default all on this machine.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Hold the files that are here against their checksums; exit code 1 where one is damaged.
+    """Compare files with their checksums; exit code 1 if one is damaged.
 
     [dim]Example:[/dim]  zofw datasets verify a9a w8a
     """
+    from zofw_paper.data import datasets, verify
+
     checks = [(name, check) for name in names or datasets() for check in verify(name)]
     told_rows(
         as_json,

@@ -22,7 +22,6 @@ from zofw_paper.spec import Case, Experiment, Method, fingerprint, read
 from zofw_paper.store import Folder, StoreError, read_json, read_record, read_trace, write_json
 
 __all__ = [
-    "EXPERIMENTS",
     "Rate",
     "StoredExperiment",
     "conduct",
@@ -35,7 +34,6 @@ __all__ = [
     "window_median",
 ]
 
-EXPERIMENTS = ("fig1", "fig2", "fig3", "fig4", "table1")
 WINDOW = 0.9  # share of the queries at which the last tenth begins
 LEAST_RATE, MOST_RATE = 1e-4, 1e4  # beyond which no grid is widened
 

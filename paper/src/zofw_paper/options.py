@@ -10,12 +10,13 @@ import typer
 __all__ = ["CodeFile", "Methods", "Only", "Out", "Profile", "Quiet", "Spec", "WorkersOption"]
 
 Out = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Directory for runs and report.", show_default=False)
+    Path | None, typer.Option("--out", "-o", help="The folder for runs and report.", show_default=False)
 ]
 WorkersOption = Annotated[
-    int, typer.Option("--workers", "-w", min=0, help="Processes, one core each; 0: this one.")
+    int,
+    typer.Option("--workers", "-w", min=0, help="The number of worker processes; 0 runs in this process."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the final result.")]
 Profile = Annotated[
     str | None, typer.Option("--profile", "-p", help="A profile of the specification.", show_default=False)
 ]
@@ -24,14 +25,14 @@ CodeFile = Annotated[
     Path | None,
     typer.Option(
         "--code", exists=True, dir_okay=False, show_default=False,
-        help="A Python file of your own whose problems and sets the specification may name. It is executed.",
+        help="A Python file with problems and sets for the specification; it is executed.",
     ),
 ]  # fmt: skip
 Methods = Annotated[
     list[str] | None,
-    typer.Option("--method", help="The label of a method to do now; may be repeated.", show_default=False),
+    typer.Option("--method", help="The label of a method to run; may be repeated.", show_default=False),
 ]
 Only = Annotated[
     list[str] | None,
-    typer.Option("--only", help="A case to do now; may be repeated.", show_default=False),
+    typer.Option("--only", help="A case to run; may be repeated.", show_default=False),
 ]

@@ -363,8 +363,12 @@ def run_all(units: Sequence[Unit], *, workers: int = 2, watcher: Watcher = Watch
                 running = {pool.submit(execute, unit): unit for unit in waiting}
                 _collect(running, messages, watcher.progress, end)
             except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
+                for process in [*(pool._processes or {}).values()]:
+                    process.terminate()  # each saves its run
+                pool.shutdown(cancel_futures=True)
                 raise
+            finally:
+                messages.close()
             pool.shutdown()
     return [outcomes[unit.path] for unit in units]
 

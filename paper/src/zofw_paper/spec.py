@@ -260,8 +260,11 @@ def read(path: str | Path, profile: str | None = None) -> Experiment:
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise SpecError(f"There is no specification {path}. Write one with: zofw init {path}") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"The specification {path} cannot be read: {error}.") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise SpecError(f"The specification {path} cannot be read: {why}.") from error
     return parse(text, profile, where=str(path))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import zofw
+from zofw.extras import extra
 
 
 def main() -> None:
@@ -12,8 +14,15 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"zofw {zofw.__version__}\n")
         return
+    try:
+        extra("typer", "cli")
+        extra("rich", "cli")
+    except ImportError as error:
+        sys.stderr.write(f"The command line has an extra of its own. {error}\n")
+        raise SystemExit(2) from error
     from zofw.cli.app import main as command
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # worker processes are ended on the way out
     command()
 
 

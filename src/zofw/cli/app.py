@@ -32,7 +32,7 @@ __all__ = ["app", "main"]
 HERE = Path(__file__).parent
 
 app = typer.Typer(
-    help="Zeroth-order Frank-Wolfe from the command line: solve, compare, reproduce.",
+    help="Minimise functions without gradients over convex sets: list, test, watch, run.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -57,14 +57,16 @@ def _options(
 @app.command()
 @guarded
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for figure and report.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for figure and report.")] = Path(
         "runs/demo"
     ),
-    budget: Annotated[int, typer.Option("--budget", min=1, help="Queries of each method.")] = 300_000,
+    budget: Annotated[
+        int, typer.Option("--budget", min=1, help="The number of queries of each method.")
+    ] = 300_000,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the table.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Solve real data with every method under one budget; ends in a table, a figure and a report.
+    """Run every method on example data; write a table, a figure and a report.
 
     [dim]Example:[/dim]  zofw demo --out runs/demo
     """
@@ -101,12 +103,12 @@ def sized(cls: type[Any]) -> Any:
 @guarded
 def bench(
     as_json: Json = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A fifth of the rounds.")] = False,
-    only: Annotated[str, typer.Option("--only", help="Cases whose name contains this.")] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="Run a fifth of the rounds.")] = False,
+    only: Annotated[str, typer.Option("--only", help="Run only cases whose name contains this text.")] = "",
 ) -> None:
-    """Time this machine: ratios measured side by side, by the benchmarks of a source checkout.
+    """Time this machine with the benchmarks of a source checkout.
 
-    Exits with 1 where a figure falls short of what is wanted, and says which.
+    Exits with 1 and a sentence if a figure falls short of its goal.
 
     [dim]Example:[/dim]  zofw bench --quick --only a9a
     """

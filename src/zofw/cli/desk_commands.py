@@ -22,7 +22,7 @@ FolderArgument = Annotated[Path, typer.Argument(help="The folder of a desk.", sh
 
 counter = typer.Typer(
     no_args_is_help=True,
-    help="A folder of requests and answers: list, status, answer, read.",
+    help="List, show, answer and read the requests of a desk folder.",
     rich_markup_mode="rich",
 )
 
@@ -30,7 +30,7 @@ counter = typer.Typer(
 @counter.command("list")
 @guarded
 def list_requests(folder: FolderArgument, as_json: Json = False) -> None:
-    """The open requests.
+    """List the open requests.
 
     [dim]Example:[/dim]  zofw desk list lab
     """
@@ -48,7 +48,7 @@ def list_requests(folder: FolderArgument, as_json: Json = False) -> None:
 @counter.command()
 @guarded
 def status(folder: FolderArgument, as_json: Json = False) -> None:
-    """Where the run stands.
+    """Show how far the run is.
 
     [dim]Example:[/dim]  zofw desk status lab --json
     """
@@ -70,15 +70,17 @@ def answer(
     id: Annotated[str, typer.Argument(help="A request that `zofw desk list` shows.", show_default=False)],
     values: Annotated[
         list[str] | None,
-        typer.Argument(help="A value for each evaluation, - for those to come.", show_default=False),
+        typer.Argument(help="A value for each evaluation, - for a missing one.", show_default=False),
     ] = None,
     failed: Annotated[
-        str | None, typer.Option("--failed", help="Why there is no value.", show_default=False)
+        str | None, typer.Option("--failed", help="The reason why there is no value.", show_default=False)
     ] = None,
-    unpaid: Annotated[bool, typer.Option("--unpaid", help="What failed has cost nothing.")] = False,
+    unpaid: Annotated[
+        bool, typer.Option("--unpaid", help="Do not charge the failed evaluations to the budget.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Answer a request; whoever runs the desk takes it from there.
+    """Answer a request; the process that runs the desk reads the answer.
 
     Negative numbers go behind two dashes.
 
@@ -100,10 +102,10 @@ def answer(
 @guarded
 def read(
     folder: FolderArgument,
-    wait: Annotated[bool, typer.Option("--wait", help="Go on until the run has ended.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Continue until the run has ended.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Take the answers that are there and put out what is wanted next, where no other process does.
+    """Read new answers and write the next requests; fails if another process runs the desk.
 
     [dim]Example:[/dim]  zofw desk read lab
     """

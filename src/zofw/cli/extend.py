@@ -21,17 +21,17 @@ __all__ = ["EXTENDING"]
 
 KINDS = ("method", "set", "law", "problem")
 HAS = {"method": ("init", "step"), "set": ("lmo",), "law": ("draw", "scale"), "problem": ("values",)}
-KindArgument = Annotated[str, typer.Argument(help=", ".join(KINDS))]
+KindArgument = Annotated[str, typer.Argument(help=f"The kind: {', '.join(KINDS)}.")]
 
 
 def new_(
     kind: KindArgument,
-    name: Annotated[str, typer.Argument(help="Its name, as in my-method.")],
+    name: Annotated[str, typer.Argument(help="A name such as my-method.")],
     folder: Annotated[
-        Path, typer.Option("--folder", "-f", help="Your project, or a checkout of zofw.")
+        Path, typer.Option("--folder", "-f", help="The folder of your project, or a checkout of zofw.")
     ] = Path(),
 ) -> None:
-    """Write the skeleton of a method, a set, a law or a problem: its file, its test and, here, its page.
+    """Write the skeleton of a method, set, law or problem, with its test.
 
     [dim]Example:[/dim]  zofw new method my-method
     """
@@ -50,10 +50,12 @@ def new_(
 def check_(
     kind: KindArgument,
     path: Annotated[str, typer.Argument(help="A registered name, module, module:object or package.object.")],
-    dim: Annotated[int, typer.Option("--dim", "-d", min=1, help="The dimension to try a set in.")] = 10,
+    dim: Annotated[
+        int, typer.Option("--dim", "-d", min=1, help="The dimension in which a set is tested.")
+    ] = 10,
     as_json: Json = False,
 ) -> None:
-    """Run the laws of a method, a set, a law or a problem; exit code 1 where one is broken.
+    """Test a method, set, law or problem; exit code 1 if a test fails.
 
     [dim]Example:[/dim]  zofw check method my_package.my_method
     """

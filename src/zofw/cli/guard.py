@@ -30,10 +30,12 @@ def mistakes() -> tuple[type[Exception], ...]:
     return *about_files, CommandError, AnswerError, BudgetError, EvaluationError, UnknownName, ImportError
 
 
-def guarded(function: Callable[P, None], *more: type[Exception]) -> Callable[P, None]:
+def guarded(
+    function: Callable[P, None], *more: Callable[[], tuple[type[Exception], ...]]
+) -> Callable[P, None]:
     """Return the command with exit code 2 and a sentence on stderr for a mistake, 130 for an interruption.
 
-    ``more`` are further errors that are mistakes of the user.
+    ``more`` return further errors that are mistakes of the user.
     """
 
     @wraps(function)
@@ -41,7 +43,7 @@ def guarded(function: Callable[P, None], *more: type[Exception]) -> Callable[P, 
         try:
             function(*args, **kwargs)
         except Exception as error:
-            if not isinstance(error, (*mistakes(), *more)):
+            if not isinstance(error, tuple(kind for kinds in (mistakes, *more) for kind in kinds())):
                 raise
             errors([str(error)])
             raise typer.Exit(2) from error

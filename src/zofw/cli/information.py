@@ -32,7 +32,14 @@ EXTRAS = ("typer", "rich", "matplotlib", "pandas", "plotly", "jinja2", "sklearn"
 
 def first_sentence(thing: object) -> str:
     """The first sentence of a docstring."""
-    text = plain(" ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split()))
+    doc = inspect.getdoc(thing) or ""
+    doc = re.sub(
+        r"\n\n\.\. math:: (.*?)\n\n",
+        lambda math: f" :math:`{' '.join(math[1].split())}` ",
+        doc,
+        flags=re.DOTALL,
+    )
+    text = plain(" ".join(doc.split("\n\n")[0].split()))
     return re.split(r"(?<=\.)\s", text)[0].rstrip(".:")
 
 
@@ -52,7 +59,7 @@ def _method(cls: type[Described]) -> dict[str, str]:
 
 
 def methods(as_json: Json = False) -> None:
-    """The registered methods, and what an iteration costs.
+    """List the methods and what an iteration of each costs.
 
     [dim]Example:[/dim]  zofw methods --json
     """
@@ -60,7 +67,7 @@ def methods(as_json: Json = False) -> None:
 
 
 def sets(as_json: Json = False) -> None:
-    """The registered sets and how they are made.
+    """List the sets and how to make them.
 
     [dim]Example:[/dim]  zofw sets
     """
@@ -68,7 +75,7 @@ def sets(as_json: Json = False) -> None:
 
 
 def laws(as_json: Json = False) -> None:
-    """The registered laws of directions and their arguments.
+    """List the laws of random directions and their arguments.
 
     [dim]Example:[/dim]  zofw laws
     """
@@ -76,7 +83,7 @@ def laws(as_json: Json = False) -> None:
 
 
 def problems(as_json: Json = False) -> None:
-    """The registered problems and their arguments.
+    """List the problems and their arguments.
 
     [dim]Example:[/dim]  zofw problems
     """
@@ -90,18 +97,20 @@ def _made_by(made: Any) -> dict[str, str]:
 
 def doctor(
     as_json: Json = False,
-    kernels_: Annotated[bool, typer.Option("--kernels", help="Which kernel answers which query.")] = False,
-    law: Annotated[str, typer.Option(help="With --kernels: one query alone, with this law.")] = "",
-    storage: Annotated[str, typer.Option(help="How its samples are stored: sparse or dense.")] = "sparse",
-    stencil: Annotated[str, typer.Option(help="central, forward or quadratic.")] = "central",
-    dim: Annotated[int, typer.Option("--dim", "-d", min=1, help="Its dimension.")] = 1000,
-    directions: Annotated[int, typer.Option("--directions", "-b", min=1, help="Its directions.")] = 100,
-    variance: Annotated[bool, typer.Option("--variance", help="Whether it asks for variances.")] = False,
-    paired: Annotated[
-        bool, typer.Option("--paired", help="Whether directions meet one component each.")
+    kernels_: Annotated[
+        bool, typer.Option("--kernels", help="Show which kernel answers which query.")
     ] = False,
+    law: Annotated[str, typer.Option(help="Show only the query with this law; needs --kernels.")] = "",
+    storage: Annotated[str, typer.Option(help="The storage of the samples: sparse or dense.")] = "sparse",
+    stencil: Annotated[str, typer.Option(help="The differences: central, forward or quadratic.")] = "central",
+    dim: Annotated[int, typer.Option("--dim", "-d", min=1, help="The dimension of the query.")] = 1000,
+    directions: Annotated[
+        int, typer.Option("--directions", "-b", min=1, help="The number of directions of the query.")
+    ] = 100,
+    variance: Annotated[bool, typer.Option("--variance", help="Ask for variances.")] = False,
+    paired: Annotated[bool, typer.Option("--paired", help="Pair each direction with one component.")] = False,
 ) -> None:
-    """Versions, threads and the cache of compiled kernels; or which kernel runs.
+    """Show versions, threads and compiled kernels, or which kernel runs.
 
     [dim]Example:[/dim]  zofw doctor --kernels --law rademacher --dim 47236 --directions 400
     """

@@ -14,7 +14,8 @@ SIGNS = dict(
         strict=True,
     )
 )
-SIGNS |= {r"\tfrac": "", r"\frac": "", r"\,": " ", r"\ ": " "}
+SIGNS |= {r"\,": " ", r"\ ": " ", r"\log": "log", r"\Bigl": "", r"\Bigr": "", r"\bigl": "", r"\bigr": ""}
+PART = r"(?:\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}|\s*(\d|[a-zA-Z]))"  # {…} or one character
 SCRIPTS = {
     "_": dict(zip("0123456789ipnjmk∞", "₀₁₂₃₄₅₆₇₈₉ᵢₚₙⱼₘₖ∞", strict=True)),
     "^": dict(zip("0123456789Tn", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵀⁿ", strict=True)),
@@ -36,6 +37,8 @@ def plain(text: str) -> str:
 def _formula(tex: str) -> str:
     tex = tex.replace(r"\mathbb{R}", "ℝ")
     tex = re.sub(r"\\(?:mathrm|mathcal|operatorname|text)\{([^{}]*)\}", r"\1", tex)
+    tex = re.sub(rf"\\t?frac{PART}{PART}", r"\1\2/\3\4", tex)
+    tex = re.sub(r"\\bar ?(\w)", "\\1\u0304", tex)
     tex = tex.replace(r"\{", "⦃").replace(r"\}", "⦄")  # braces that are meant, apart from those that group
     for sign in sorted(SIGNS, key=len, reverse=True):
         end = r"(?![a-zA-Z])" if sign[-1].isalpha() else ""
