@@ -54,7 +54,9 @@ def _listed(describe: Callable[[Any], dict[str, str]], as_json: bool, *registrie
 
 
 def _method(cls: type[Described]) -> dict[str, str]:
-    queries = "none: first order" if isinstance(cls, zofw.core.FirstOrder) else cls.facts.queries.replace("*", "")
+    queries = (
+        "none: first order" if isinstance(cls, zofw.core.FirstOrder) else cls.facts.queries.replace("*", "")
+    )
     return {"about": first_sentence(inspect.getmodule(cls)), "queries": queries}
 
 
