@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from zofw.core import Array, FirstOrderTask, Seed
 from zofw.papers import FrankWolfe, LineSearch
-from zofw.problems.abilities import Averaged, Differentiable, Shaped
+from zofw.problems.abilities import Able, has
 from zofw.sets import Region, SetLike, as_set, can_project
 
 __all__ = ["Reference", "reference"]
@@ -50,13 +50,15 @@ class Reference:
     label: str
 
 
-class Smooth(Averaged, Differentiable, Protocol):
+class Smooth(Protocol):
     """A problem with its mean and the gradient of it."""
 
     @property
     def n(self) -> int: ...
     @property
     def dim(self) -> int: ...
+    def value(self, x: Array) -> float: ...
+    def gradient(self, x: Array) -> Array: ...
 
 
 def reference(
@@ -97,8 +99,8 @@ def reference(
     >>> best.certified, round(best.value, 9)
     (True, 0.5)
     """
-    for name, kind in (("value", Averaged), ("gradient", Differentiable)):
-        if not isinstance(problem, kind):
+    for name in ("value", "gradient"):
+        if not has(problem, name):
             raise ValueError(
                 f"A reference value needs a problem with value(x) and gradient(x); {type(problem).__name__} has no "
                 f"{name}. Compare with the best run instead."
@@ -107,7 +109,7 @@ def reference(
         raise ValueError(
             f"starts and max_iter should be at least 1 and tol positive; got {starts}, {max_iter}, {tol}."
         )
-    region, convex = as_set(set), isinstance(problem, Shaped) and bool(problem.convex)
+    region, convex = as_set(set), has(problem, "convex") and bool(cast(Able, problem).convex)
     solve = _accelerated if can_project(region) else _active_sets
     if convex:
         x = solve(problem, region, region.initial_point(problem.dim), tol, max_iter, True)

@@ -17,8 +17,8 @@ from zofw.algorithms import as_algorithm
 from zofw.atoms import Atom
 from zofw.core import Array, FirstOrderTask, Indices, MethodLike, OutOfBudget, Problem, State
 from zofw.papers import FrankWolfe
-from zofw.problems import BlackBox, evaluate, mean_value
-from zofw.problems.abilities import Differentiable, abilities
+from zofw.problems import BlackBox, LinearModel, Logistic, evaluate, mean_value
+from zofw.problems.abilities import abilities
 from zofw.sets import Box, L1Ball, L2Ball, as_set
 
 
@@ -38,29 +38,25 @@ class Watched(FirstOrderTask):
         return super().project(x)
 
 
-@dataclass(frozen=True, eq=False)
-class Linear:
+class Linear(LinearModel):
     """f_i(x) = ⟨c_i, x⟩: every difference is exact."""
 
-    slopes: Array  # (n, d)
+    curvature, convex, offsets = 0.0, True, None
 
-    @property
-    def n(self) -> int:
-        return len(self.slopes)
+    def __init__(self, slopes: Array) -> None:
+        self.matrix = slopes  # (n, d)
 
-    @property
-    def dim(self) -> int:
-        return int(self.slopes.shape[1])
+    def loss(self, t: Array) -> Array:
+        return t
 
-    def values(self, points: Array, components: Indices) -> Array:
-        return np.asarray(points @ self.slopes[components].T)
-
-    def gradient(self, x: Array) -> Array:
-        return np.asarray(self.slopes.mean(axis=0))
+    def slope(self, t: Array) -> Array:
+        return np.ones_like(t)
 
 
-class WithGradient(Problem, Differentiable, Protocol):
+class WithGradient(Problem, Protocol):
     """A problem that knows the gradient of its mean."""
+
+    def gradient(self, x: Array) -> Array: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,27 +113,6 @@ class Quadratics:
 
 
 @dataclass(frozen=True, eq=False)
-class LogisticRows:
-    """f_i(x) = log(1 + e^{−⟨a_i, x⟩}), a row with its label's sign: as `Logistic`, with less around it for so few rows."""
-
-    rows: Array  # (n, d)
-
-    @property
-    def n(self) -> int:
-        return len(self.rows)
-
-    @property
-    def dim(self) -> int:
-        return int(self.rows.shape[1])
-
-    def values(self, points: Array, components: Indices) -> Array:
-        return np.logaddexp(0.0, -(points @ self.rows[components].T))
-
-    def gradient(self, x: Array) -> Array:
-        return np.asarray(-(self.rows.T @ (1.0 / (1.0 + np.exp(self.rows @ x)))) / self.n)
-
-
-@dataclass(frozen=True, eq=False)
 class World:
     """A finite sum on a set, its value at the start and the least."""
 
@@ -176,7 +151,7 @@ def logistic_sum() -> World:
     Z = rng.standard_normal((20, 8))
     Z *= 2.0 / np.linalg.norm(Z, axis=1, keepdims=True)
     y = np.where(Z @ rng.standard_normal(8) + 0.3 * rng.standard_normal(20) > 0, 1.0, -1.0)
-    return World(LogisticRows(y[:, None] * Z), L1Ball(3.0))
+    return World(Logistic(Z, y), L1Ball(3.0))
 
 
 @cache

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from zofw.core import Array, Batch, EvaluationError, Indices, Pattern, Problem, Query, Stencil, Tile, blocks
-from zofw.problems.abilities import TILE_VALUES, Patterned, Sums
+from zofw.problems.abilities import TILE_VALUES, Sums, has
 from zofw.problems.evaluate import TILE_COMPONENTS, tile_sums
 
 Loader = Callable[[], Problem]
@@ -143,7 +143,7 @@ class Sharded:
     def pattern(self, batch: Batch) -> Pattern | None:
         """The coordinates of each component of a batch, where every part is here and knows them."""
         components = batch.slice(0, len(batch))
-        if not all(isinstance(part, Patterned) for part in self.parts):
+        if not all(has(part, "pattern") for part in self.parts):
             return None
         owner, lists = self._owner(components), [np.zeros(0, dtype=np.int64)] * len(components)
         for number in np.unique(owner).tolist():

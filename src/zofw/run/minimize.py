@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from zofw.algorithms import is_first_order
 from zofw.core import Array, EvaluationError, MethodLike, Outer, Problem, Seed
-from zofw.problems.abilities import Vectorial, abilities
+from zofw.problems.abilities import abilities
 from zofw.run.answering.pipeline import ExecutorError, Here, Pipeline
 from zofw.run.answering.policy import Retry, as_policy
 from zofw.run.answering.signals import Interrupted, Signals, look
@@ -144,7 +144,7 @@ def minimize(
                 dim=problem.dim,
                 n=problem.n,
                 observers=watchers,
-                outputs=problem.outputs if isinstance(problem, Vectorial) else 1,
+                outputs=abilities(problem).outputs,
                 **({} if outer else _attached(pipeline, diagnose is not None or is_first_order(method))),
                 **settings,
             )
