@@ -48,8 +48,21 @@ def test_a_skeleton_in_a_project_of_ones_own_keeps_the_laws(kind, tmp_path, monk
     checked = CliRunner().invoke(app, ["check", kind, f"my_own_{kind}"])
     assert checked.exit_code == 0, checked.output
     assert f"My Own {kind}".title().replace(" ", "") in checked.output and "keeps every law" in checked.output
+    by_file = CliRunner().invoke(app, ["check", kind, str(tmp_path / f"my_own_{kind}.py")])
+    assert by_file.exit_code == 0 and "keeps every law" in by_file.output, by_file.output
     again = CliRunner().invoke(app, ["new", kind, f"my-own-{kind}"])
     assert again.exit_code == 2 and "exists" in again.output
+
+
+def test_the_test_of_a_new_method_fails_until_its_box_is_transcribed(tmp_path):
+    (path,) = (file for file in new("method", "my-own", tmp_path).files if file.name.startswith("test_"))
+    tried = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "transcription", path],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert tried.returncode == 1 and "Write the box of the paper here" in tried.stdout, tried.stdout
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -77,6 +90,7 @@ def test_a_skeleton_in_this_library_is_in_order(kind, tmp_path):
         (["new", "method", "My Method"], "A name has small letters"),
         (["check", "oracle", "x"], "zofw check knows"),
         (["check", "method", "nothing_like_it"], "names neither a registered method"),
+        (["check", "method", "nothing_like_it.py"], "names neither a registered method"),
         (["check", "law", "zofw.directions.registry"], "it has none"),
         (["check", "set", "zofw:Box"], "cannot be made without arguments"),
     ],

@@ -8,6 +8,7 @@ import pytest
 from pages import DOCS, facts
 
 import zofw
+from zofw.extend.new import SKELETONS
 
 SECTIONS = [
     "Pseudo-code",
@@ -30,6 +31,23 @@ def test_methods_and_pages_are_the_same():
         f"{missing} have no page in docs/methods: begin with src/zofw/extend/skeletons/my_method.md"
     )
     assert not unknown, f"{unknown} are pages of no registered method: register it, or remove the page"
+
+
+def placeholders():
+    """The sentences of the skeleton that a page has to replace."""
+    text = (SKELETONS / "my_method.md").read_text().replace("# forgetful: ", "")
+    prose = re.sub(r"^(```|:::).*?^(```|:::)$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return [line.removeprefix("- ") for line in prose.splitlines() if line and not line.startswith("#")]
+
+
+def test_the_skeleton_has_sentences_to_replace():
+    assert len(placeholders()) == 6, placeholders()
+
+
+@pytest.mark.parametrize("name", zofw.methods())
+def test_a_page_has_no_sentence_of_the_skeleton(name):
+    left = [sentence for sentence in placeholders() if sentence in page(name).read_text()]
+    assert not left, f"docs/methods/{name}.md still says {left}: write what is true of your method"
 
 
 @pytest.mark.parametrize("name", zofw.methods())

@@ -52,11 +52,15 @@ class Estimate:
         The variance of ⟨g, c⟩ over the square of its mean; None if it depends on c.
     mean
         a with E g = a·c; None if g is known up to a factor only, as for a method that projects x − ηg.
+    later
+        w with E[g_t | the past] = w∇f(x_t) + (1 − w)g_{t−1} in every iteration: "1" for an unbiased estimate, ρ for an average.
+        g_{t−1} is the field ``g`` of the state. None for any other law.
     """
 
     spread: str
     along: str | None = None
     mean: str | None = "1"
+    later: str | None = None
 
 
 @dataclass(frozen=True)

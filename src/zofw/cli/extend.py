@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
@@ -49,7 +49,9 @@ def new_(
 
 def check_(
     kind: KindArgument,
-    path: Annotated[str, typer.Argument(help="A registered name, module, module:object or package.object.")],
+    path: Annotated[
+        str, typer.Argument(help="A registered name, FILE.py, module, module:object or package.object.")
+    ],
     dim: Annotated[
         int, typer.Option("--dim", "-d", min=1, help="The dimension in which a set is tested.")
     ] = 10,
@@ -80,7 +82,7 @@ def _found(kind: str, path: str) -> Any:
     sys.path.insert(0, str(Path.cwd()))
     try:
         try:
-            found: Any = importlib.import_module(module)
+            found: Any = _of_file(module) if module.endswith(".py") else importlib.import_module(module)
         except ModuleNotFoundError:
             module, _, name = module.rpartition(".")
             if not module:
@@ -88,13 +90,24 @@ def _found(kind: str, path: str) -> Any:
             found = importlib.import_module(module)
         for part in name.split(".") if name else ():
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, FileNotFoundError) as error:
         raise CommandError(
             f"{path!r} names neither a registered {kind} nor something to import: {error}."
         ) from error
     finally:
         sys.path.remove(str(Path.cwd()))
     return _made(_only(kind, found, path) if inspect.ismodule(found) else found, path)
+
+
+def _of_file(path: str) -> Any:
+    """Return the module that a file is."""
+    name = Path(path).stem
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
 
 
 def _only(kind: str, module: Any, path: str) -> Any:

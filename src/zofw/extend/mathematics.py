@@ -7,25 +7,28 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from zofw.algorithms import as_algorithm, is_first_order, methods
 from zofw.algorithms.facts import Facts, evaluate
 from zofw.algorithms.registry import Described
-from zofw.core import Array, Indices, MethodLike, Task
+from zofw.atoms import Atom
+from zofw.core import Array, Indices, MethodLike, State, Task
 from zofw.extend.play import (
     Linear,
     Moment,
     Seen,
     World,
+    follow,
     inner,
     linear_sum,
     logistic_sum,
     play,
     quadratics,
     uneven,
+    watched,
 )
 from zofw.schedules import Scaled, as_schedule
 from zofw.sets import Box, L2Ball, as_set
@@ -37,6 +40,11 @@ LEAST_COSINE = 0.3  # of mean estimate and mean gradient; momentum lags, hence s
 MOST_ERROR = 0.5  # of the mean estimate of a constant gradient, over its length
 SELDOM = 0.1  # of the iterations: an oracle that is called less often is called for something else
 ERRORS = 5.0  # standard errors that a mean may be off
+MIDDLE = 25  # iterations before the one whose estimate is drawn again and again
+LATER_DRAWS = 400
+ROUNDING = 1e-3  # of the gradient: differences err by a radius times the curvature
+
+Mixed: TypeAlias = tuple[Array, Array]
 
 
 @dataclass(frozen=True)
@@ -264,6 +272,95 @@ def _matches(what: str, sample: Array, stated: float) -> Iterator[str]:
         yield f"{what} is {mean:.4g} ± {error:.2g}, where {stated:.4g} is stated."
 
 
+def later_estimates_are_as_stated(on: MethodSubject) -> Iterator[str]:
+    """after 25 iterations the next estimate has the stated mean, over 400 draws from one state"""
+    stated = on.facts.estimate
+    if stated is None or stated.later is None:
+        raise Skipped("it states nothing")
+    world = quadratics()
+    task = watched(world)
+    settings = as_algorithm(on.settings, task)[0]
+    moments = list(play(settings, world, iterations=MIDDLE))
+    state, t = moments[-1].state, len(moments)
+    letters = on.facts.names(settings, world.problem.n, world.problem.dim)
+    names = {letter: value(t) if callable(value) else value for letter, value in letters.items()}
+    eta = 1.0
+    draws = []
+    for seed in range(LATER_DRAWS):
+        moment = follow(settings, task, world.problem, state, np.random.default_rng([MIDDLE, seed]))
+        if moment is None or moment.g is None:
+            raise Skipped("it calls neither lmo nor project of its task")
+        eta = as_schedule(vars(settings)["step_size"])(t) if moment.projected else 1.0
+        draws.append(moment.g / eta)
+    w, gradient = evaluate(stated.later, names), world.problem.gradient(state.x)
+    expected = w * gradient + ((1 - w) * vars(state)["g"] if w != 1 else 0.0)
+    mean, error = np.mean(draws, axis=0), np.std(draws, axis=0) / math.sqrt(LATER_DRAWS)
+    off = np.abs(mean - expected) - ERRORS * error
+    if (off > ROUNDING * float(np.linalg.norm(gradient))).any():
+        j = int(np.argmax(off))
+        yield (
+            f"entry {j} of the estimate of iteration {t} is {mean[j]:.4g} ± {error[j]:.2g}, where {expected[j]:.4g} is stated; "
+            f"Facts(estimate=Estimate(…, later={stated.later!r}))."
+        )
+
+
+def atoms_make_the_point(on: MethodSubject) -> Iterator[str]:
+    """x is the stated mixture of atoms, Σ w a with w ≥ 0 and Σ w = 1, and weight is taken from the worst atom"""
+    kept = False
+    for world in (quadratics(), inner(), logistic_sum()):
+        before: Mixed | None = None
+        for t, moment in enumerate(on.run(world)):
+            after = mixture_of(moment.state)
+            if after is not None:
+                kept = True
+                yield from _mixed(after, moment, t)
+                if before is not None and moment.g is not None and not moment.projected:
+                    yield from _away(before, after, moment.g, t)
+            before = after
+    if not kept:
+        raise Skipped("its state has no atoms and weights")
+
+
+def _mixed(mixture: Mixed, moment: Moment, t: int) -> Iterator[str]:
+    A, w = mixture
+    if w.min() < -1e-9 or abs(w.sum() - 1) > 1e-9:
+        yield f"after iteration {t} the weights are {w.round(4)}: negative, or their sum is not 1."
+    off = float(np.abs(w @ A - moment.state.x).max())
+    if off > 1e-7 * (1.0 + float(np.abs(A).max())):
+        yield f"after iteration {t} the atoms and weights make a point {off:.3g} from x."
+
+
+def _away(before: Mixed, after: Mixed, g: Array, t: int) -> Iterator[str]:
+    """Where exactly one atom lost more than its share, it should be the one with the greatest ⟨g, a⟩."""
+    A, w = before
+    left = np.array([sum(v for b, v in zip(*after, strict=True) if np.allclose(a, b, atol=1e-12)) for a in A])
+    ratio = left / w
+    common = float(np.median(ratio))
+    lost, same = ratio < common * (1 - 1e-6), np.abs(ratio - common) <= 1e-6 * common
+    if lost.sum() != 1 or same.sum() < max(2, len(w) - 2):  # a step towards an atom, or of all weights
+        return
+    heights = A @ g
+    i = int(np.argmax(lost))
+    if heights[i] < heights.max() - 1e-6 * float(np.ptp(heights)):
+        yield (
+            f"iteration {t} takes weight from an atom with ⟨g, a⟩ = {heights[i]:.4g}, and another has {heights.max():.4g}; "
+            "the worst atom is the one to leave."
+        )
+
+
+def mixture_of(state: State) -> Mixed | None:
+    """Return the atoms as rows and their weights, if a state, or a field of it, has fields ``atoms`` and ``weights``."""
+    for holder in (state, *vars(state).values()):
+        fields = vars(holder) if dataclasses.is_dataclass(holder) else {}
+        if "atoms" in fields and len(fields.get("weights", ())):
+            return np.array([_dense(a) for a in fields["atoms"]]), np.asarray(fields["weights"])
+    return None
+
+
+def _dense(atom: Atom | Array) -> Array:
+    return atom.dense() if isinstance(atom, Atom) else np.asarray(atom)
+
+
 LAWS = (
     decreases_on_quadratics,
     decreases_on_logistic_sums,
@@ -275,4 +372,6 @@ LAWS = (
     components_are_alike,
     coordinates_are_alike,
     first_estimate_is_as_stated,
+    later_estimates_are_as_stated,
+    atoms_make_the_point,
 )

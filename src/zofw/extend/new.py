@@ -78,15 +78,29 @@ def _renamed(text: str, old: str, cls: str, name: str) -> str:
     return text.replace(old, cls).replace(old.lower(), name)
 
 
+TRANSCRIPTION = '''
+
+def test_transcription() -> None:
+    """The paper's box once more: dense, one direction and one component at a time, sharing no code with the method."""
+    # {see}
+    pytest.fail("Write the box of the paper here once more, and compare its first iterations.")
+'''
+
+
 def _test(kind: str, module: str, cls: str) -> str:
+    """Return the test file; that of a method fails until its transcription is written."""
     more = ", dim=6" if kind == "set" else ""
     home = "zofw" if kind == "set" else "zofw.extend"
     imports = [f"from {module} import {cls}", f"from {home} import check_{kind}"]
     ours = module.startswith("zofw.")  # others stand by themselves, before zofw
+    see = "An example: tests/algorithms/test_zo_sfw.py." if ours else f"Compare with {cls}, one seed."
+    blocks = ["import pytest"] if kind == "method" else []
+    blocks += ["\n".join(sorted(imports))] if ours else imports
     return (
         f'"""{cls} keeps the laws of a {kind}; what its paper says is compared here."""\n\n'
-        + ("\n".join(sorted(imports)) if ours else "\n\n".join(imports))
+        + "\n\n".join(blocks)
         + f"\n\n\ndef test_laws() -> None:\n    check_{kind}({cls}(){more}).raise_if_failed()\n"
+        + (TRANSCRIPTION.format(see=see) if kind == "method" else "")
     )
 
 

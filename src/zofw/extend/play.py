@@ -15,7 +15,7 @@ import numpy as np
 
 from zofw.algorithms import as_algorithm
 from zofw.atoms import Atom
-from zofw.core import Array, FirstOrderTask, Indices, MethodLike, OutOfBudget, Problem, State
+from zofw.core import Algorithm, Array, FirstOrderTask, Indices, MethodLike, OutOfBudget, Problem, State
 from zofw.papers import FrankWolfe
 from zofw.problems import BlackBox, LinearModel, Logistic, evaluate, mean_value
 from zofw.problems.abilities import abilities
@@ -205,6 +205,7 @@ class Moment:
     spent: int
     g: Array | None
     projected: bool
+    ended: bool = False
 
 
 def play(
@@ -219,31 +220,47 @@ def play(
 
     The arrays of a state are read-only here: a step that writes into what it was given raises.
     """
-    problem = world.problem
-    support = abilities(problem).support
-    task = Watched(
-        as_set(world.region), problem.dim, problem.n, budget, iterations, support, gradient=problem.gradient
-    )
+    task = watched(world, budget, iterations)
     settings, _ = as_algorithm(method, task)
     state = settings.init(task, world.x0)
     for t in count() if iterations is None else range(iterations):
         for kept in vars(state).values():
             if isinstance(kept, np.ndarray):
                 kept.setflags(write=False)
-        x, step = state.x, settings.step(task, state, np.random.default_rng([seed, t]))
-        task.gradients, task.points = [], []
-        try:
-            query = next(step)
-            while True:
-                task.paid += query.cost
-                if task.remaining < 0:
-                    return
-                query = step.send(evaluate(problem, query))
-        except StopIteration as end:
-            state, info = end.value
-        except OutOfBudget:
+        moment = follow(settings, task, world.problem, state, np.random.default_rng([seed, t]))
+        if moment is None:
             return
-        g = task.gradients[0] if task.gradients else x - task.points[0] if task.points else None
-        yield Moment(state, task.paid, g, not task.gradients)
-        if info.ending is not None:
+        state = moment.state
+        yield moment
+        if moment.ended:
             return
+
+
+def watched(world: World, budget: int | None = None, iterations: int | None = None) -> Watched:
+    """Return the task of a run in a world."""
+    problem = world.problem
+    support = abilities(problem).support
+    return Watched(
+        as_set(world.region), problem.dim, problem.n, budget, iterations, support, gradient=problem.gradient
+    )
+
+
+def follow(
+    settings: Algorithm, task: Watched, problem: Problem, state: State, rng: np.random.Generator
+) -> Moment | None:
+    """Return one iteration from a state, or None if the budget would be exceeded."""
+    step = settings.step(task, state, rng)
+    task.gradients, task.points = [], []
+    try:
+        query = next(step)
+        while True:
+            task.paid += query.cost
+            if task.remaining < 0:
+                return None
+            query = step.send(evaluate(problem, query))
+    except StopIteration as end:
+        after, info = end.value
+    except OutOfBudget:
+        return None
+    g = task.gradients[0] if task.gradients else state.x - task.points[0] if task.points else None
+    return Moment(after, task.paid, g, not task.gradients, info.ending is not None)

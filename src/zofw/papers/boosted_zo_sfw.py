@@ -59,7 +59,7 @@ class BoostedZOSFW(ZOSFW):
         ZOSFW.facts,
         use="zo-sfw if queries are dear and LMO calls cheap, and the best x is no vertex",
         lmo=("1", "K"),
-        letters={"K": "rounds"},
+        letters={"K": "rounds", "rho": "averaging"},
         convex="none for estimates",
         nonconvex="none stated",
         answers=("rival",),

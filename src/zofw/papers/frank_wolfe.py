@@ -157,6 +157,8 @@ class FrankWolfe(Method):
         self.step_rule.check()
 
     def init(self, task: Task, x0: Array) -> State:
+        if self.variant == "vanilla":
+            return self.State(0, x0, (), np.zeros(0))
         return self.State(0, x0, (Dense(x0),), np.ones(1))
 
     def step(self, task: FirstOrderTask, state: State, rng: np.random.Generator) -> Step:

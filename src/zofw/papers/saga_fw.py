@@ -60,7 +60,7 @@ class SAGAFW(Method):
         vectors="n + 2",
         letters={"b": "batch_size"},
         nonconvex="n + n^{1/3}/ε²  gradients of components",
-        estimate=Estimate("0", "0"),
+        estimate=Estimate("0", "0", later="1"),
         within=20_000,
     )
 

@@ -65,7 +65,7 @@ class SPSA(Method):
         convex="asymptotic only",
         nonconvex="asymptotic only",
         answers=("noisy",),
-        estimate=Estimate("(d - 1)/b", mean=None),
+        estimate=Estimate("(d - 1)/b", mean=None, later="1"),
         within=10_000,
         units={"step_size": -1},
         caution="Its default step is made for L = 1 and it asks one component along one direction: if single "

@@ -43,7 +43,7 @@ class ZOFW(Method):
         queries="n*(d + 1)",
         convex=r"$O(nd/\varepsilon)$",
         answers=("few",),
-        estimate=Estimate("0", "0"),
+        estimate=Estimate("0", "0", later="1"),
     )
 
     @classmethod

@@ -52,7 +52,7 @@ class ZOPSGD(Method):
         lmo="0",
         convex="none of its own",
         nonconvex=r"$O(d/\varepsilon^2)$, squared gradient mapping",
-        estimate=Estimate("(d - 1)/b", "2*(d - 1)/((d + 2)*b)", mean=None),
+        estimate=Estimate("(d - 1)/b", "2*(d - 1)/((d + 2)*b)", mean=None, later="1"),
         units={"step_size": -1},
     )
 

@@ -81,7 +81,7 @@ class ZSCG(Method):
         letters={"m": "batch_size"},
         convex=r"$O(d/\varepsilon^3)$",
         nonconvex=r"$O(d/\varepsilon^4)$",
-        estimate=Estimate("(d + 1)/m", "2/m"),
+        estimate=Estimate("(d + 1)/m", "2/m", later="1"),
         share=0.75,
         within=10_000,
     )

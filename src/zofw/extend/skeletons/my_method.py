@@ -36,7 +36,7 @@ class Forgetful(Method):
         use="to begin with",
         queries="2*n*b",
         vectors=1,
-        estimate=Estimate("(d - 1)/b"),
+        estimate=Estimate("(d - 1)/b", later="1"),
         share=0.7,
         within=20_000,
     )
