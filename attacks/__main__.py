@@ -22,13 +22,17 @@ from attacks import (
     files,
     interrupts,
     kills,
+    mended,
     places,
+    scripts,
     specs,
     waits,
     workers,
 )
 
 ATTACKS: dict[str, Attack] = {
+    "mended": mended.attack,
+    "scripts": scripts.attack,
     "configurations": configurations.attack,
     "budgets": budgets.attack,
     "kills": kills.attack,

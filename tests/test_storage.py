@@ -8,6 +8,8 @@ import io
 import lzma
 import os
 import struct
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -15,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conftest import settle_art
 from zofw.storage import check_archive, read_arrays, write_whole
 from zofw_paper.data import DataError, packing, read_idx
 from zofw_paper.data.packing import unpack
@@ -112,3 +115,14 @@ def test_an_idx_header_of_nothing_by_very_much_is_damaged() -> None:
     giant = b"\x00\x00\x08\x03" + struct.pack(">3I", 0, 2**32 - 1, 2**32 - 1)
     with pytest.raises(DataError, match="not the shape of an array"):
         read_idx(giant)
+
+
+def test_processes_that_begin_together_find_the_file_of_art_whole(tmp_path: Path) -> None:
+    """ART's own first import leaves a moment in which another process reads half of it, and fails."""
+    code = "import json, sys; from pathlib import Path; from conftest import settle_art; json.loads(settle_art(Path(sys.argv[1])).read_text())"
+    together = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=Path(__file__).parent.parent)
+        for _ in range(3)
+    ]
+    assert [process.wait() for process in together] == [0, 0, 0]
+    assert settle_art(Path("/proc/no/such/home")).name == "config.json"
