@@ -17,7 +17,7 @@ from zofw.comparison import number
 from zofw_paper.experiment import conduct, find_experiment, identity
 from zofw_paper.figures import GREY, MANY, PALETTE, colours
 from zofw_paper.publish import page, publish, published, standing
-from zofw_paper.report import make_report
+from zofw_paper.report import ends, make_report
 from zofw_paper.spec import SpecError, read
 from zofw_paper.store import StoreError
 from zofw_paper.summary import read_summary
@@ -158,6 +158,14 @@ def test_publishing_keeps_what_is_small_and_where_it_is_from(reported, tmp_path,
     text = (tmp_path / "mine.md").read_text()
     assert "What the paper says, and what was measured" in text and "![mine-all](mine/mine-all.png)" in text
     assert "is ahead for good" in text and "* at the edge" in text
+
+
+def test_a_new_column_reaches_the_published_page(reported, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "zofw_paper.publish.ends", lambda *of: [row | {"novelty": "7.25"} for row in ends(*of)]
+    )
+    text = page(read_summary(reported), tmp_path)
+    assert "| novelty |" in text and "| 7.25 |" in text and "ended by" not in text
 
 
 def test_a_page_says_by_itself_what_has_changed_since(reported, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from zofw_paper.experiment import find_experiment, identity
 from zofw_paper.images import PERTURBATIONS
 from zofw_paper.provenance import code_of, environment
 from zofw_paper.records import Plain, SpecError, plain
-from zofw_paper.report import ENDS, OVERTAKING, ends, overtaking, protocol
+from zofw_paper.report import OVERTAKING, ends, overtaking, protocol
 from zofw_paper.runner import Unit, built
 from zofw_paper.spec import Experiment, read
 from zofw_paper.store import write_json
@@ -27,6 +27,7 @@ from zofw_paper.summary import Curve, Summary, read_summary
 __all__ = ["page", "publish", "published", "repeat", "rewrite", "stand_beside", "standing"]
 
 KEPT = ("*.png", "*.csv", PERTURBATIONS)
+UNPUBLISHED = ("ended by",)  # Columns of a report that a published page leaves out.
 
 
 def publish(folder: Path, target: Path) -> None:
@@ -154,7 +155,8 @@ def page(summary: Summary, target: Path) -> str:
         lines += _markdown(list(summary.rows[0]), summary.lines)
     for case in summary.cases:
         lines += [f"## {case.title}", "", f"Budget {number(case.budget)} queries, {case.set}.", ""]
-        lines += _markdown(ENDS[:-1], [row[:-1] for row in ends(summary, case)])
+        ended = [{head: row[head] for head in row if head not in UNPUBLISHED} for row in ends(summary, case)]
+        lines += _markdown([*ended[0]], [[*row.values()] for row in ended])
         if case.crossings and len(summary.seeds) > 1:
             lines += [f"From how many queries on {case.curves[0].label} is ahead for good:", ""]
             lines += _markdown(OVERTAKING, overtaking(case))

@@ -25,7 +25,6 @@ from zofw_paper.store import read_json, write_json
 from zofw_paper.summary import CaseSummary, Curve, Summary, compare, described, read_summary, summarise
 
 __all__ = [
-    "ENDS",
     "OVERTAKING",
     "ends",
     "make_report",
@@ -112,8 +111,8 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "words": words, "by_heading": by_heading}
-    environment.globals |= {"ends": ends, "ENDS": ENDS, "overtaking": overtaking, "OVERTAKING": OVERTAKING}
+    environment.filters |= {"number": number, "words": words, "by_heading": by_heading, "values": dict.values}
+    environment.globals |= {"ends": ends, "overtaking": overtaking, "OVERTAKING": OVERTAKING}
     return environment
 
 
@@ -150,25 +149,27 @@ def marks(summary: Summary) -> str:
     )
 
 
-def ends(summary: Summary, case: CaseSummary) -> list[list[str]]:
-    """Where the runs of each method ended, the best first, under the heads ENDS."""
+def ends(summary: Summary, case: CaseSummary) -> list[dict[str, str]]:
+    """Return a row for each method, the best first, with the ends of its runs by column."""
     rate = summary.measure == "success-rate"
     best = sorted(case.curves, key=lambda curve: curve.end.window.median, reverse=rate)
     return [
-        [
-            curve.label, str(curve.runs), number(end.window.median), f"{number(end.window.low)} – {number(end.window.high)}",
-            number(end.last.median), rate_of(curve), *map(number, (end.queries, end.iterations, end.lmos, end.seconds)),
-            end.status.replace("_", " "),
-        ]
+        {
+            "method": curve.label,
+            "runs": str(curve.runs),
+            "window median": number(end.window.median),
+            "quartiles": f"{number(end.window.low)} – {number(end.window.high)}",
+            "last iterate": number(end.last.median),
+            "lr": rate_of(curve),
+            "queries": number(end.queries),
+            "iterations": number(end.iterations),
+            "LMO calls": number(end.lmos),
+            "seconds": number(end.seconds),
+            "ended by": end.status.replace("_", " "),
+        }
         for curve in best
         for end in [curve.end]
-    ]  # fmt: skip
-
-
-ENDS = [
-    "method", "runs", "window median", "quartiles", "last iterate", "lr", "queries", "iterations", "LMO calls", "seconds",
-    "ended by",
-]  # fmt: skip
+    ]
 
 
 def overtaking(case: CaseSummary) -> list[list[str]]:
