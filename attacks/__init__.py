@@ -1,7 +1,7 @@
 """Attacks on what the library promises, in their long form: ``make attack``.
 
 Every attack breaks something on purpose, many times, and counts how often a promise did not hold. The table that comes out
-is docs/reliability.md. What is attacked is the installed library, through its public interface alone.
+is docs/details/reliability.md. What is attacked is the installed library, through its public interface alone.
 """
 
 from __future__ import annotations

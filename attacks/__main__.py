@@ -45,7 +45,7 @@ ATTACKS: dict[str, Attack] = {
     "specs": specs.attack,
     "waits": waits.attack,
 }
-PAGE = Path(__file__).parent.parent / "docs" / "reliability.md"
+PAGE = Path(__file__).parent.parent / "docs" / "details" / "reliability.md"
 MARK = "<!-- the table is written by make attack -->"
 
 

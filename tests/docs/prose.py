@@ -16,15 +16,14 @@ ROOT = Path(__file__).parents[2]
 LONG = 25  # words of a sentence that a reader takes in at once
 GROUPS = {
     "README": r"README\.md",
-    "details, not in the sidebar": r"docs/(details|reproduction|comparison)/.*\.(md|inc)",
+    "details, not in the sidebar": r"docs/((details|reproduction|comparison)/.*\.(md|inc)|laws\.md|reliability\.md|extend/(?!index).*\.md)",
     "methods": r"docs/methods/(?!index).*\.md",
     "reference": r"docs/(api|changelog).*\.md",
     "in view": r"docs/.*\.md",
     "contributing": r"CONTRIBUTING\.md",
 }
-NO_PROSE = (
-    r"\A---\n.*?\n---\n|<!--.*?-->|<picture>.*?</picture>|^(```+|:::+|~~~)[^\n]*\n.*?^\1\s*$|\$\$.*?\$\$|^\s*\|.*?$|^\(.*?\)=$"
-)
+FRONT_MATTER = r"\A---\n.*?\n---\n"
+NO_PROSE = r"\A---\n.*?\n---\n|<!--.*?-->|<picture>.*?</picture>|^(```+|:::+|~~~)[^\n]*\n.*?^\1\s*$|\$\$.*?\$\$|^\s*\|.*?$|^\(.*?\)=$"
 
 
 def prose(text: str) -> str:
@@ -44,14 +43,25 @@ def sentences(text: str) -> Iterator[str]:
 def pages(revision: str | None) -> dict[str, str]:
     """Return the pages of a revision, or of the working tree, by path."""
     if revision is None:
-        found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/comparison/*.inc")]
+        found = [
+            ROOT / "README.md",
+            ROOT / "CONTRIBUTING.md",
+            *ROOT.glob("docs/**/*.md"),
+            *ROOT.glob("docs/comparison/*.inc"),
+        ]
         kept = [page for page in found if not re.search(r"docs/(_build|gallery|api/generated)", str(page))]
         return {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in kept}
     git = ["git", "-C", str(ROOT)]
-    names = subprocess.run([*git, "ls-tree", "-r", "--name-only", revision], capture_output=True, text=True, check=True).stdout
-    kept = [name for name in names.split() if re.fullmatch(r"(README|CONTRIBUTING)\.md|docs/.*\.(md|inc)", name)]
+    names = subprocess.run(
+        [*git, "ls-tree", "-r", "--name-only", revision], capture_output=True, text=True, check=True
+    ).stdout
+    kept = [
+        name for name in names.split() if re.fullmatch(r"(README|CONTRIBUTING)\.md|docs/.*\.(md|inc)", name)
+    ]
     return {
-        name: subprocess.run([*git, "show", f"{revision}:{name}"], capture_output=True, text=True, check=True).stdout
+        name: subprocess.run(
+            [*git, "show", f"{revision}:{name}"], capture_output=True, text=True, check=True
+        ).stdout
         for name in kept
     }
 
@@ -63,7 +73,7 @@ def counts(found: dict[str, str]) -> dict[str, tuple[int, int, int, float, float
         mine = {name: left.pop(name) for name in [*left] if re.fullmatch(pattern, name)}
         lengths = [len(one.split()) for text in mine.values() for one in sentences(text)] or [0]
         share = sum(length > LONG for length in lengths) / len(lengths)
-        words = sum(len(text.split()) for text in mine.values())
+        words = sum(len(re.sub(FRONT_MATTER, "", text, flags=re.DOTALL).split()) for text in mine.values())
         result[group] = len(mine), words, sum(lengths), statistics.median(lengths), share
     return result
 

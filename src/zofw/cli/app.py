@@ -62,7 +62,7 @@ def demo(
     ),
     budget: Annotated[
         int, typer.Option("--budget", min=1, help="The number of queries of each method.")
-    ] = 300_000,
+    ] = 170_700,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the table.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -70,7 +70,7 @@ def demo(
 
     [dim]Example:[/dim]  zofw demo --out runs/demo
     """
-    problem, ball = zofw.problems.Logistic(*zofw.data.load("breast-cancer")), zofw.L1Ball(10.0)
+    problem, ball = zofw.problems.Logistic(*zofw.data.load("breast-cancer")), zofw.L1Ball(2.0)
     optimum = zofw.reference(problem, ball).value
     methods = {"auto (the default)": "auto"} | {name: sized(cls) for name, cls in zofw.methods().items()}
     methods.pop("frank-wolfe")

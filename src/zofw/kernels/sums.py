@@ -43,7 +43,7 @@ def row_bounds(rows: Rows, top: int, begins: Words, ends: Words, n: int) -> None
 def fetch_rows(rows: Rows, top: int) -> None:
     """Ask for the beginnings of the rows of the group at ``top``: rows picked at random come from far away.
 
-    For "a9a iteration, Rademacher" of ``make bench``, with its figure in docs/performance.md, as every trick here. An empty
+    For "a9a iteration, Rademacher" of ``make bench``, with its figure in docs/details/performance.md, as every trick here. An empty
     row asks for the place before it, which may be outside: asking is harmless.
     """
     data, indices, indptr, picked = rows.data, rows.indices, rows.indptr, rows.picked
