@@ -36,7 +36,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background ignores
     with {pool} as pool:
         try:
-            result = solve(Sum(Path("paid"), 0.01).problem(), {method!r}, Path("run.npz"), executor=pool)
+            result = solve(Sum(Path("paid"), 0.01).problem(), {method!r}, Path("run.npz"), workers=pool)
         except KeyboardInterrupt as stop:
             result = stop.result
         Path("ended").write_text(result.status.name)

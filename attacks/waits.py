@@ -23,14 +23,14 @@ class Deaf(concurrent.futures.Executor):
     def submit(self, fn, /, *args, **given):
         return concurrent.futures.Future()
 print("ready", flush=True)
-solve(Sum().problem(), "zo-fw", executor=Deaf())
+solve(Sum().problem(), "zo-fw", workers=Deaf())
 """,
     "a Dask cluster without workers, SIGINT": """
 from dask.distributed import LocalCluster
 if __name__ == "__main__":
     with LocalCluster(n_workers=0, dashboard_address=None) as cluster, cluster.get_client() as client:
         print("ready", flush=True)
-        solve(Sum().problem(), "zo-fw", executor=client)
+        solve(Sum().problem(), "zo-fw", workers=client)
 """,
     "an evaluation that never ends, timeout=1": """
 print("ready", flush=True)
@@ -45,7 +45,7 @@ class Deaf(concurrent.futures.Executor):
         return concurrent.futures.Future()
 print("ready", flush=True)
 try:
-    solve(Sum().problem(), "zo-fw", executor=Deaf(), timeout=1.0)
+    solve(Sum().problem(), "zo-fw", workers=Deaf(), timeout=1.0)
 except (zofw.EvaluationError, RuntimeError) as error:
     sys.exit(4)
 """,

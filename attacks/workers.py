@@ -63,7 +63,7 @@ def _survive(
         with tempfile.TemporaryDirectory() as folder:
             paid = Path(folder) / "paid"
             with _deaths(pids, paid, rng) as killed:
-                result = solve(Sum(paid, 0.01).problem(), method, executor=executor)
+                result = solve(Sum(paid, 0.01).problem(), method, workers=executor)
             other, twice = differences(result, whole), calls(paid) - whole.nfev
         label = f"{method}, {len(killed)} deaths"
         finding.check(

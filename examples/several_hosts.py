@@ -42,7 +42,7 @@ def run(executor: object = None, callback: object = None, checkpoint: Path | Non
     f = zofw.problems.BlackBox(Plant() if executor else lambda x, i: quick(x, i), dim=30, n=8)
     return zofw.minimize(
         f, zofw.L1Ball(3.0), method="zsfw-dvr", max_iter=25, rng=0, diagnose=0,
-        executor=executor, callback=callback, checkpoint=checkpoint, resume="auto" if checkpoint else False,
+        workers=executor, callback=callback, checkpoint=checkpoint, resume="auto" if checkpoint else False,
     )  # fmt: skip
 
 

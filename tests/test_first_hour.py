@@ -14,6 +14,7 @@ import zofw
 from zofw.sets import as_set, without_dictionaries
 
 ONES = np.ones(3)
+POOL = type("Pool", (), {"map": None})()
 UNIT = Bounds(0, 1)
 SUM = {"type": "eq", "fun": lambda x: x.sum() - 1}
 BALL = {"type": "ineq", "fun": lambda x: 1 - x @ x}
@@ -78,8 +79,9 @@ REFUSED = {
     "a number for a start": (lambda: run(x0=0.3), ValueError, "x0 should be a list of coordinates; got 0.3"),
     "a start too short": (lambda: run(x0=[0.5, 0.5]), ValueError, "dim is 3, the length of the starting point is 2"),
     "a start that is not finite": (lambda: run(x0=[np.nan, 0, 1]), ValueError, "not finite"),
-    "workers by number": (lambda: run(executor=4), TypeError, "concurrent.futures.ProcessPoolExecutor(4); got 4"),
-    "workers by text": (lambda: run(executor="4"), TypeError, "a function that makes one"),
+    "workers by text": (lambda: run(workers="4"), ValueError, "workers should be a whole number"),
+    "no workers": (lambda: run(workers=0), ValueError, "workers should be a whole number"),
+    "a pool without submit": (lambda: run(workers=POOL), TypeError, "write workers=pool.map"),
     "a method of SciPy": (lambda: run(method="SLSQP"), KeyError, "zofw.methods() lists the"),
     "the class of a method": (lambda: run(method=zofw.Interpolation), TypeError, "settings such as Interpolation()"),
     "scipy_method as a method": (
@@ -123,7 +125,7 @@ TAKEN = {
     "dictionaries in SciPy": (
         lambda: scipy.optimize.minimize(f, ONES / 3, method=zofw.scipy_method(budget=90), bounds=UNIT, constraints=SUM), None
     ),
-    "the class of an executor": (lambda: run(executor=ThreadPoolExecutor), None),
+    "the class of an executor": (lambda: run(workers=ThreadPoolExecutor), None),
     "a budget in floating point": (lambda: run(budget=9e1), None),
     "a function that returns an array of one": (lambda: run(lambda x: np.array([f(x)])), None),
     "a function that changes its argument": (lambda: run(lambda x: [f(x), x.fill(7)][0]), None),

@@ -35,7 +35,7 @@ seconds, results = {}, {}
 for name, executor in {"this process": None, "8 workers": ThreadPoolExecutor(8)}.items():
     begun = time.monotonic()
     results[name] = zofw.minimize(
-        f, zofw.Simplex(), method=method, budget=400, rng=0, diagnose=0, executor=executor
+        f, zofw.Simplex(), method=method, budget=400, rng=0, diagnose=0, workers=executor
     )
     seconds[name] = time.monotonic() - begun
 

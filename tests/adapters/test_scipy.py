@@ -149,7 +149,7 @@ def test_the_function_may_spoil_its_argument():
 def test_other_settings_reach_the_run(tmp_path):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         spread = zofw.scipy_method(
-            zofw.Simplex(), method="zo-fw", budget=100, rng=0, executor=pool, checkpoint=tmp_path / "run.npz"
+            zofw.Simplex(), method="zo-fw", budget=100, rng=0, workers=pool, checkpoint=tmp_path / "run.npz"
         )
         alone = zofw.scipy_method(zofw.Simplex(), method="zo-fw", budget=100, rng=0)
         found, expected = (

@@ -187,7 +187,7 @@ def test_threads_do_not_mix_parameters_up():
         pool = None if threads is None else concurrent.futures.ThreadPoolExecutor(threads)
         results.append(
             minimize_module(
-                linear(), squares, batches, zofw.L1Ball(1.0), method="zo-fw", budget=300, rng=0, executor=pool
+                linear(), squares, batches, zofw.L1Ball(1.0), method="zo-fw", budget=300, rng=0, workers=pool
             )
         )
         if pool is not None:

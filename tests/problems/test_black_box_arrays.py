@@ -172,7 +172,7 @@ def test_kinds_travel_to_workers(torch):
     assert len(pickle.dumps(problem)) < 2_000
     alone = zofw.minimize(problem, zofw.L1Ball(), method="zo-fw", budget=200, rng=0)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        spread = zofw.minimize(problem, zofw.L1Ball(), method="zo-fw", budget=200, rng=0, executor=pool)
+        spread = zofw.minimize(problem, zofw.L1Ball(), method="zo-fw", budget=200, rng=0, workers=pool)
     np.testing.assert_array_equal(spread.x, alone.x)
 
 

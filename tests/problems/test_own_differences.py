@@ -84,7 +84,7 @@ def test_workers_and_interruptions_leave_the_bits_alone(name, method, tmp_path):
     arguments = {"method": method, "rng": 0, "diagnose": 0}
     whole = zofw.minimize(problem, zofw.L1Ball(2.0), max_iter=9, **arguments)
     with ThreadPoolExecutor(3) as pool:
-        spread = zofw.minimize(problem, zofw.L1Ball(2.0), max_iter=9, executor=pool, **arguments)
+        spread = zofw.minimize(problem, zofw.L1Ball(2.0), max_iter=9, workers=pool, **arguments)
     zofw.minimize(problem, zofw.L1Ball(2.0), max_iter=4, checkpoint=tmp_path / "run", **arguments)
     resumed = zofw.resume(tmp_path / "run", problem, max_iter=9)
     for other in (spread, resumed):

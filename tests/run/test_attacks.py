@@ -217,7 +217,7 @@ def test_an_interrupt_returns_what_is_known(kept, tmp_path):
 def test_an_interrupt_in_a_pool_keeps_what_is_in_hand(tmp_path):
     f = Interrupting(60, KeyboardInterrupt)
     with ThreadPoolExecutor(2) as pool:
-        result = solve(f, checkpoint=tmp_path / "run.npz", executor=pool)
+        result = solve(f, checkpoint=tmp_path / "run.npz", workers=pool)
     assert result.status is zofw.Status.INTERRUPTED
     done = zofw.resume(tmp_path / "run.npz", BlackBox(f, dim=5, n=3))
     np.testing.assert_array_equal(done.x, solve(component).x)
@@ -255,7 +255,7 @@ class Deaf(Executor):
 def test_a_time_limit_holds_for_an_executor_that_never_answers():
     begun = time.monotonic()
     with pytest.raises((zofw.EvaluationError, RuntimeError)):
-        solve(component, executor=Deaf(), timeout=0.5)
+        solve(component, workers=Deaf(), timeout=0.5)
     assert time.monotonic() - begun < 20
 
 
@@ -265,7 +265,7 @@ def test_a_signal_ends_a_wait(kept, tmp_path):
     timer.start()
     begun = time.monotonic()
     path = {"checkpoint": tmp_path / "run.npz"} if kept else {}
-    result = ended_by_signal(lambda: solve(component, executor=Deaf(), **path))
+    result = ended_by_signal(lambda: solve(component, workers=Deaf(), **path))
     assert result.status is zofw.Status.INTERRUPTED and time.monotonic() - begun < 20
 
 

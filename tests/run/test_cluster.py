@@ -64,7 +64,7 @@ def _find_tests(folder: str) -> None:
 @pytest.mark.parametrize("method", zofw.methods())
 def test_every_method_gives_the_same_bits(method, client):
     whole = killable.run(method, None, killable.problem())
-    result = killable.run(method, None, killable.problem(), executor=client)
+    result = killable.run(method, None, killable.problem(), workers=client)
     np.testing.assert_array_equal(result.x, whole.x)
     assert result.ledger == whole.ledger and result.nrecomputed == 0
 
@@ -76,7 +76,7 @@ def test_functions_that_pickle_does_not_take_and_points_too_large_for_a_task(cli
     settings = {"method": zofw.ZSFWDVR(batch_size=2, directions=5), "max_iter": 2, "rng": 0, "diagnose": 0}
     whole = zofw.minimize(f, zofw.L1Ball(1.0), **settings)
     monkeypatch.setattr(module, "SCATTERED_BYTES", 10_000)
-    result = zofw.minimize(f, zofw.L1Ball(1.0), executor=client, **settings)
+    result = zofw.minimize(f, zofw.L1Ball(1.0), workers=client, **settings)
     np.testing.assert_array_equal(result.x, whole.x)
 
 
@@ -91,7 +91,7 @@ def test_tiles(kind, client):
     }[kind]
     settings = {"method": "zsfw-dvr", "budget": 10**7, "max_iter": 5, "rng": 1, "diagnose": 0}
     whole = zofw.minimize(f, zofw.L1Ball(1.0), **settings)
-    result = zofw.minimize(f, zofw.L1Ball(1.0), executor=client, **settings)
+    result = zofw.minimize(f, zofw.L1Ball(1.0), workers=client, **settings)
     np.testing.assert_array_equal(result.x, whole.x)
     assert result.ledger == whole.ledger
 
@@ -117,12 +117,12 @@ def test_own_coordinates(kind, method, client, tmp_path):
     }[kind]
     settings = {"method": method, "rng": 1, "diagnose": 0}
     whole = zofw.minimize(f, region, budget=200_000, max_iter=6, **settings)
-    result = zofw.minimize(f, region, budget=200_000, max_iter=6, executor=client, **settings)
+    result = zofw.minimize(f, region, budget=200_000, max_iter=6, workers=client, **settings)
     np.testing.assert_array_equal(result.x, whole.x)
     assert result.ledger == whole.ledger
     path = tmp_path / "run"
-    zofw.minimize(f, region, budget=200_000, max_iter=3, checkpoint=path, executor=client, **settings)
-    resumed = zofw.minimize(f, region, max_iter=6, checkpoint=path, resume=True, executor=client)
+    zofw.minimize(f, region, budget=200_000, max_iter=3, checkpoint=path, workers=client, **settings)
+    resumed = zofw.minimize(f, region, max_iter=6, checkpoint=path, resume=True, workers=client)
     np.testing.assert_array_equal(resumed.x, whole.x)
 
 
@@ -151,7 +151,7 @@ def run_while_killing(client, method: str, every: float, delay: float, paid: Pat
     reaper = threading.Thread(target=reap)
     reaper.start()
     try:
-        result = killable.run(method, None, killable.problem(paid, delay), executor=client, **settings)
+        result = killable.run(method, None, killable.problem(paid, delay), workers=client, **settings)
     finally:
         stop.set()
         reaper.join()
@@ -187,7 +187,7 @@ def test_every_method_with_one_two_and_eight_workers_and_a_kill_every_few_second
             client.register_plugin(FindTests(str(HERE)))
             for method in zofw.methods():
                 whole = killable.run(method, None, killable.problem())
-                result = killable.run(method, None, killable.problem(), executor=client)
+                result = killable.run(method, None, killable.problem(), workers=client)
                 np.testing.assert_array_equal(result.x, whole.x)
             if workers == 8:
                 whole = killable.run("zsfw-dvr", None, killable.problem(), budget=20_000, max_iter=200)
@@ -218,7 +218,7 @@ def test_a_worker_that_joins_late_takes_part(tmp_path):
                 time.sleep(1.1 * module.COUNT_SECONDS)
 
         box = BlackBox(known, dim=killable.DIM, n=killable.N)
-        result = killable.run("zo-fw", None, box, executor=client, observers=[join])
+        result = killable.run("zo-fw", None, box, workers=client, observers=[join])
     np.testing.assert_array_equal(result.x, whole.x)
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -260,7 +260,7 @@ def test_the_scheduler_is_lost_the_run_is_saved_and_goes_on(tmp_path):
             with pytest.raises(
                 zofw.run.ExecutorError, match="scheduler of the dask cluster is gone"
             ) as error:
-                killable.run("zsfw-dvr", path, killable.problem(paid, 0.05), executor=client, callback=axe)
+                killable.run("zsfw-dvr", path, killable.problem(paid, 0.05), workers=client, callback=axe)
         assert "is saved in" in error.value.__notes__[0]
         worker.kill()
         worker.wait()

@@ -117,7 +117,7 @@ def test_a_run_minimises_the_outer_function_and_resumes(problem, width, tmp_path
     assert whole.trace.objective[-1] >= whole.fun
     with ThreadPoolExecutor(2) as pool:
         np.testing.assert_array_equal(
-            zofw.minimize(problem, zofw.Simplex(), budget=70, executor=pool, **asked).x, whole.x
+            zofw.minimize(problem, zofw.Simplex(), budget=70, workers=pool, **asked).x, whole.x
         )
     path = tmp_path / "run.npz"
     zofw.minimize(problem, zofw.Simplex(), budget=35, checkpoint=path, **asked)

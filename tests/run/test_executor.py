@@ -10,6 +10,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -67,17 +68,76 @@ def threads():
 
 @pytest.fixture(scope="module")
 def processes():
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(3) as pool:
         yield pool
 
 
 @pytest.mark.parametrize("method", NAMES)
 def test_every_method_gives_the_same_bits(method, threads, processes):
-    whole = killable.run(method, None, killable.problem())
+    whole = killable.run(method, None, killable.problem(), workers=one_after_another(3))
     for pool in (threads, processes):
-        result = killable.run(method, None, killable.problem(), executor=pool)
+        result = killable.run(method, None, killable.problem(), workers=pool)
         np.testing.assert_array_equal(result.x, whole.x)
         assert result.ledger == whole.ledger and result.nrecomputed == 0
+
+
+def one_after_another(number):
+    """A function like map that says how many workers it has."""
+
+    class Hands:
+        _processes = number
+
+        def map(self, function, calls):
+            return [function(call) for call in calls]
+
+    return Hands().map
+
+
+def test_workers_as_a_number_an_executor_or_a_map_give_the_same_bits(threads):
+    """Processes for a function that can be sent, threads for one that cannot, and the result says which."""
+    lock = threading.Lock()
+
+    def f(x):
+        with lock:
+            return float((x - 0.2) @ (x - 0.2))
+
+    settings = {"dim": 6, "budget": 60, "rng": 0, "method": "interpolation"}
+    found = [
+        zofw.minimize(f, "simplex", workers=given, **settings)
+        for given in (3, threads, threads.map, one_after_another(3))
+    ]
+    assert len({result.x.tobytes() for result in found}) == 1
+    assert found[0].reasons["workers"].startswith("3 threads: the function cannot be sent")
+    assert found[2].reasons["workers"] == "3 of Executor.map"
+
+
+def test_an_own_pool_of_processes_does_not_run_the_script_again(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import zofw\nprint('begun')\nc = 0.2\n"
+        "f = lambda x: float((x - c) @ (x - c))\n"
+        "print(zofw.minimize(f, 'simplex', dim=3, budget=30, rng=0, workers=2).reasons['workers'])\n"
+    )
+    found = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert found.stdout.split("\n")[:2] == ["begun", "2 processes"], found.stderr
+
+
+def test_executor_is_deprecated_and_keeps_its_bits(threads):
+    problem = BlackBox(lambda x: float(x @ x), dim=3)
+    settings = {"budget": 40, "rng": 0, "method": "interpolation"}
+    with pytest.warns(DeprecationWarning, match="Write workers= instead"):
+        old = zofw.minimize(problem, zofw.Box(-1.0, 2.0), executor=threads, **settings)
+    assert old.x.tobytes() == zofw.minimize(problem, zofw.Box(-1.0, 2.0), **settings).x.tobytes()
+
+
+def test_a_saved_run_keeps_its_number_of_workers_or_says_that_it_has_another(tmp_path):
+    problem, path = BlackBox(lambda x: float((x - 0.1) @ (x - 0.1)), dim=6), tmp_path / "run.npz"
+    settings = {"rng": 0, "method": "interpolation", "budget": 24, "checkpoint": path}
+    zofw.minimize(problem, zofw.Box(-1.0, 2.0), workers=one_after_another(4), **settings)
+    same = zofw.resume(path, problem, budget=32, workers=one_after_another(4))
+    assert "from iteration" not in same.reasons["workers"]
+    other = zofw.resume(path, problem, budget=60, workers=one_after_another(8))
+    assert other.reasons["workers"].endswith("on 8, before 4") and other.nfev <= 60
 
 
 def models():
@@ -108,10 +168,10 @@ def test_every_kind_of_problem(kind, method, processes, monkeypatch):
     f = models()[kind]
     settings = {"method": method, "budget": 60_000, "max_iter": 6, "rng": 1, "diagnose": 0}
     whole = zofw.minimize(f, zofw.L1Ball(1.0), **settings)
-    result = zofw.minimize(f, zofw.L1Ball(1.0), executor=processes, **settings)
+    result = zofw.minimize(f, zofw.L1Ball(1.0), workers=processes, **settings)
     np.testing.assert_array_equal(result.x, whole.x)
     inside = [
-        zofw.minimize(f, zofw.L2Ball(1.0), inside=True, executor=pool, **settings)
+        zofw.minimize(f, zofw.L2Ball(1.0), inside=True, workers=pool, **settings)
         for pool in (None, processes)
     ]
     np.testing.assert_array_equal(inside[0].x, inside[1].x)
@@ -178,7 +238,7 @@ def test_neither_the_workers_nor_the_order_matter(workers, seed, monkeypatch):
         pool.flush()
 
     monkeypatch.setattr(Workers, "_send_some", send_and_flush)
-    result = killable.run("zsfw-dvr", None, killable.problem(), executor=pool)
+    result = killable.run("zsfw-dvr", None, killable.problem(), workers=pool)
     np.testing.assert_array_equal(result.x, whole.x)
 
 
@@ -273,17 +333,17 @@ def test_a_worker_that_dies_breaks_the_pool_and_nothing_else(tmp_path):
         ProcessPoolExecutor(2) as pool,
         pytest.raises(zofw.run.ExecutorError, match="took the pool with it") as error,
     ):
-        killable.run("zsfw-dvr", path, f, executor=pool)
+        killable.run("zsfw-dvr", path, f, workers=pool)
     assert "is saved in" in error.value.__notes__[0]
     with ProcessPoolExecutor(2) as pool:
-        result = zofw.resume(path, f, executor=pool)
+        result = zofw.resume(path, f, workers=pool)
     np.testing.assert_array_equal(result.x, whole.x)
     (tmp_path / "dead").unlink()
-    result = killable.run("zsfw-dvr", None, f, executor=lambda: ProcessPoolExecutor(2))
+    result = killable.run("zsfw-dvr", None, f, workers=lambda: ProcessPoolExecutor(2))
     np.testing.assert_array_equal(result.x, whole.x)
     assert result.ledger == whole.ledger and result.nrecomputed >= 1
     with pytest.raises(zofw.run.ExecutorError, match="20 have, without an answer"):
-        killable.run("zsfw-dvr", None, BlackBox(Suicidal(), dim=3), executor=lambda: Broken())
+        killable.run("zsfw-dvr", None, BlackBox(Suicidal(), dim=3), workers=lambda: Broken())
 
 
 class Suicidal:
@@ -309,7 +369,7 @@ def test_loky_takes_functions_that_pickle_does_not():
     whole = zofw.minimize(f, zofw.L1Ball(1.0), **settings)
     pool = loky.ProcessPoolExecutor(2)
     try:
-        result = zofw.minimize(f, zofw.L1Ball(1.0), executor=pool, **settings)
+        result = zofw.minimize(f, zofw.L1Ball(1.0), workers=pool, **settings)
     finally:
         pool.shutdown(wait=True, kill_workers=True)
     np.testing.assert_array_equal(result.x, whole.x)
@@ -324,19 +384,19 @@ def test_errors_on_workers_are_met_as_at_home(threads, processes, tmp_path):
 
     whole = killable.run("zsfw-dvr", None, killable.problem())
     f = BlackBox(moody, dim=6, n=3)
-    result = killable.run("zsfw-dvr", None, f, executor=threads, on_error=zofw.Retry(5, 0.0))
+    result = killable.run("zsfw-dvr", None, f, workers=threads, on_error=zofw.Retry(5, 0.0))
     np.testing.assert_array_equal(result.x, whole.x)
     assert result.nfev == next(calls) - 1 and result.ledger["failed"] == result.nfev // 13
     bad = BlackBox(AlwaysNaN(), dim=3)
     with pytest.raises(zofw.EvaluationError, match=r"nan for component 0 .* query 0 of the run"):
-        zofw.minimize(bad, zofw.Simplex(), budget=100, method="zo-fw", executor=processes, diagnose=0)
+        zofw.minimize(bad, zofw.Simplex(), budget=100, method="zo-fw", workers=processes, diagnose=0)
     slow = BlackBox(Sleepy(), dim=3)
     with pytest.raises(zofw.EvaluationError, match="did not answer within"):
         zofw.minimize(
-            slow, zofw.Simplex(), budget=100, method="zo-fw", executor=processes, timeout=0.05, diagnose=0
+            slow, zofw.Simplex(), budget=100, method="zo-fw", workers=processes, timeout=0.05, diagnose=0
         )
     with pytest.raises(zofw.run.ExecutorError, match="could not do its task"):
-        zofw.minimize(Odd(), zofw.Simplex(), budget=100, method="zo-fw", executor=processes, diagnose=0)
+        zofw.minimize(Odd(), zofw.Simplex(), budget=100, method="zo-fw", workers=processes, diagnose=0)
 
 
 class AlwaysNaN:
@@ -372,9 +432,9 @@ def test_a_signal_lets_workers_finish_and_saves(tmp_path, threads):
                 os.kill(os.getpid(), signal.SIGTERM)
             return f.one(x, component)
 
-    result = ended_by_signal(lambda: killable.run("zo-fw", path, Poked(f.fun, dim=6, n=3), executor=threads))
+    result = ended_by_signal(lambda: killable.run("zo-fw", path, Poked(f.fun, dim=6, n=3), workers=threads))
     assert result.status is zofw.Status.INTERRUPTED
-    again = killable.run("zo-fw", path, f, executor=threads)
+    again = killable.run("zo-fw", path, f, workers=threads)
     np.testing.assert_array_equal(again.x, whole.x)
     assert paid.stat().st_size == whole.nfev
 
@@ -449,8 +509,9 @@ def test_pace():
 
 
 def test_what_is_no_executor():
-    with pytest.raises(TypeError, match=r"executor should be a dask\.distributed\.Client"):
-        zofw.minimize(killable.problem(), zofw.L2Ball(1.0), budget=100, executor=3)
+    for given in ("3", 0, 2.5, object()):
+        with pytest.raises((TypeError, ValueError), match="workers should be a"):
+            zofw.minimize(killable.problem(), zofw.L2Ball(1.0), budget=100, workers=given)
 
 
 def test_cells_of_a_query_that_fails_half_way(monkeypatch):

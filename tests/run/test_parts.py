@@ -90,14 +90,14 @@ def same(result, whole) -> None:
 def test_the_same_bits_as_in_one_process(method, client):
     whole = run(here(), method=method)
     assert np.isfinite(whole.fun)
-    same(run(here(), method=method, executor=client), whole)
+    same(run(here(), method=method, workers=client), whole)
 
 
 def test_parts_are_built_where_they_live_and_nowhere_else(client, tmp_path):
     for name, copies in (("one", 1), ("two", 2)):
         folder = tmp_path / name
         folder.mkdir()
-        same(run(loaded(folder, copies=copies), executor=client), run(here()))
+        same(run(loaded(folder, copies=copies), workers=client), run(here()))
         pids, workers = built(folder), set(client.run(os.getpid).values())
         assert all(len(holders) == len(set(holders)) == copies for holders in pids.values())
         assert {pid for holders in pids.values() for pid in holders} == workers
@@ -112,7 +112,7 @@ def test_a_part_that_lived_on_a_dead_worker_is_built_again(client, tmp_path):
             os.kill(victim, signal.SIGKILL)
             killed.append(victim)
 
-    result = run(loaded(tmp_path), max_iter=12, executor=client, callback=reap)
+    result = run(loaded(tmp_path), max_iter=12, workers=client, callback=reap)
     same(result, whole)
     pids = built(tmp_path)
     assert killed[0] == pids[0][0] and len(pids[0]) >= 2 and pids[0][-1] != killed[0]
@@ -124,12 +124,12 @@ def test_parts_that_were_sent_are_sent_again(client):
         if intermediate_result.nit == 2:
             os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
-    same(run(here(), executor=client, callback=reap), run(here()))
+    same(run(here(), workers=client, callback=reap), run(here()))
 
 
 def test_a_checkpoint_of_a_run_in_parts_goes_on_elsewhere(client, tmp_path):
     path = tmp_path / "run.npz"
-    run(loaded(tmp_path), max_iter=3, checkpoint=path, executor=client, diagnose=0)
+    run(loaded(tmp_path), max_iter=3, checkpoint=path, workers=client, diagnose=0)
     before = built(tmp_path)
     result = zofw.resume(path, here(), max_iter=6)
     same(result, run(here(), diagnose=0))
@@ -147,15 +147,15 @@ def test_errors_on_a_worker(client):
 
     f = Sharded([BlackBox(lambda x, i: 1.0, dim=3, n=4), BlackBox(fails, dim=3, n=5)])
     with pytest.raises(zofw.EvaluationError, match="In part 1, which has components 4 to 8") as error:
-        run(f, executor=client, diagnose=0, method="fzfw", budget=300)
+        run(f, workers=client, diagnose=0, method="fzfw", budget=300)
     assert error.value.component == 6
     with pytest.raises(zofw.run.ExecutorError, match="FileNotFoundError: rows-3"):
-        run(Sharded([missing], sizes=[3], dim=3), executor=client, diagnose=0, budget=300)
+        run(Sharded([missing], sizes=[3], dim=3), workers=client, diagnose=0, budget=300)
 
 
 def test_a_pool_builds_what_it_touches(tmp_path):
     from concurrent.futures import ProcessPoolExecutor
 
     with ProcessPoolExecutor(2) as pool:
-        same(run(loaded(tmp_path), executor=pool), run(here()))
+        same(run(loaded(tmp_path), workers=pool), run(here()))
     assert os.getpid() not in {pid for holders in built(tmp_path).values() for pid in holders}

@@ -216,7 +216,7 @@ def test_policy_covers_diagnosis_too(workers):
     with ThreadPoolExecutor(2) as pool:
         result = zofw.minimize(
             BlackBox(f, dim=3), SIMPLEX, method="zo-fw", budget=200, rng=0, diagnose=20,
-            on_error=zofw.Retry(5, backoff=0.0), executor=pool if workers else None,
+            on_error=zofw.Retry(5, backoff=0.0), workers=pool if workers else None,
         )  # fmt: skip
     assert np.isfinite(result.trace.objective).all() and result.nfev <= 200
     broken = Calls(lambda call: call == 1)

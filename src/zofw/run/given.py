@@ -27,7 +27,7 @@ A_SETTING = (
     "it is a setting of a method: method=zofw.ZSFWDVR(batch_size=…, directions=…, step_size=…, radius=…)"
 )
 EVALUATIONS = "write budget=…, the most evaluations"
-WORKERS = "write executor=…, such as concurrent.futures.ProcessPoolExecutor(4)"
+WORKERS = "write workers=…, the number of evaluations side by side"
 
 ELSEWHERE = {
     "args": "bind them to the function: zofw.minimize(functools.partial(f, c=c), …) or lambda x: f(x, c)",
@@ -60,7 +60,6 @@ ELSEWHERE = {
     "step_size": A_SETTING,
     "tol": "write gap_tol=…, which is compared with a bound of the Frank-Wolfe gap",
     "verbose": "write progress=True",
-    "workers": WORKERS,
 }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -18,13 +20,15 @@ from zofw.run.given import as_problem, entropy_of, first_known, numbers, refuse
 from zofw.run.record.status import Status
 from zofw.run.session.session import Observer, Session
 from zofw.run.session.told import AnswerRefused
-from zofw.run.spec import LimitSettings, Settings, with_settings
+from zofw.run.spec import LimitSettings, Settings, hands, with_settings
 from zofw.sets import SetLike, as_set, without_dictionaries
 
 if TYPE_CHECKING:
     from zofw.run.record.result import Result
+    from zofw.run.workers.pools import WorkersLike
     from zofw.run.workers.workers import ExecutorLike
 
+logger = logging.getLogger("zofw")
 
 GOING_ON = " To go on after failed evaluations, write on_error='skip', or on_error=zofw.Retry(…) to repeat them first."
 
@@ -86,8 +90,7 @@ def minimize(
     timeout
         Seconds to wait for one evaluation (for a vectorised ``fun``, one tile).
     executor
-        Who evaluates: a :class:`dask.distributed.Client`, any :class:`concurrent.futures.Executor`, or a function that
-        makes one and is called again when a pool breaks. The result is the same, bit for bit, as without.
+        Deprecated: write ``workers=``.
 
     Returns
     -------
@@ -127,7 +130,8 @@ def minimize(
     watchers = [*observers, *([callback_observer(callback)] if callback is not None else [])]
     method, rng = settings.get("method", "auto"), settings.get("rng")
     limits = {name: limit for name, limit in settings.items() if name in LimitSettings.__annotations__}
-    with _files(checkpoint) as files, _pipeline(problem, executor, timeout, on_error) as pipeline:
+    workers = settings.pop("workers", None)
+    with _files(checkpoint) as files, _pipeline(problem, timeout, on_error) as pipeline:
         if files is not None and files.exists and not resume:
             raise FileExistsError(
                 f"{checkpoint} holds a run already, and it is not overwritten. Continue it with resume=True, choose another "
@@ -135,10 +139,13 @@ def minimize(
             )
         if files is not None and files.exists:
             given = {name: cast(float, limit) for name, limit in limits.items() if limit is not None}
-            session = _continue(pipeline, files, region, method, rng, watchers, outer, given)
+            session = _continue(
+                pipeline, files, region, method, rng, watchers, outer, given, workers, executor
+            )
         elif resume is True:
             raise FileNotFoundError(f"There is no run to resume in {checkpoint}; resume='auto' begins one.")
         else:
+            settings["workers"], reason = _employ(pipeline, workers, executor)
             session = Session(
                 region,
                 dim=problem.dim,
@@ -148,6 +155,7 @@ def minimize(
                 **({} if outer else _attached(pipeline, diagnose is not None or is_first_order(method))),
                 **settings,
             )
+            session.run.reasons |= reason
             if files is not None:
                 session.write_to(files)
         return drive(pipeline, session, progress)
@@ -163,6 +171,7 @@ def resume(
     progress: bool | None = None,
     on_error: str | Retry = "raise",
     timeout: float | None = None,
+    workers: WorkersLike | None = None,
     executor: ExecutorLike | None = None,
     outer: Outer | None = None,
     **limits: float | None,
@@ -179,6 +188,9 @@ def resume(
         Needed where they are of your own making; see :meth:`zofw.Session.resume`.
     limits
         budget, max_iter, max_lmo or max_time in place of the saved ones: how a run that ended is taken further.
+    workers
+        As in :func:`minimize`; by default a pool of as many as before. With another number the run continues as one of that
+        number from its next iteration on, and ``result.reasons`` says so.
     observers, progress, on_error, timeout, executor, outer
         As in :func:`minimize`.
 
@@ -197,10 +209,10 @@ def resume(
             "resume needs a problem. Make one with zofw.problems.BlackBox(function, dim=…), or continue with "
             "zofw.minimize(function, set, …, checkpoint=path, resume=True)."
         )
-    with _files(path) as files, _pipeline(fun, executor, timeout, on_error) as pipeline:
+    with _files(path) as files, _pipeline(fun, timeout, on_error) as pipeline:
         if files is None or not files.exists:
             raise FileNotFoundError(f"There is no run to resume in {path}.")
-        session = _continue(pipeline, files, set, method, None, observers, outer, limits)
+        session = _continue(pipeline, files, set, method, None, observers, outer, limits, workers, executor)
         return drive(pipeline, session, progress)
 
 
@@ -218,23 +230,41 @@ def _files(path: str | os.PathLike[str] | None) -> Iterator[RunFiles | None]:
 
 
 @contextmanager
-def _pipeline(
-    problem: Problem, executor: ExecutorLike | None, timeout: float | None, on_error: str | Retry
-) -> Iterator[Pipeline]:
+def _pipeline(problem: Problem, timeout: float | None, on_error: str | Retry) -> Iterator[Pipeline]:
     """Whoever answers queries, for the time of a run."""
     if timeout is not None and not (isinstance(timeout, (int, float)) and timeout > 0):
         raise ValueError(f"timeout should be a positive number of seconds; got {timeout!r}.")
-    policy, engine = as_policy(on_error), None
-    if executor is not None:
-        from zofw.run.workers.workers import as_engine
+    policy = as_policy(on_error)
+    with Signals() as signals:
+        pipeline = Pipeline(problem, Here(problem, timeout), policy, signals)
+        try:
+            yield pipeline
+        finally:
+            pipeline.engine.close()
 
-        engine = as_engine(executor, problem, timeout)
-    engine = engine or Here(problem, timeout)
-    try:
-        with Signals() as signals:
-            yield Pipeline(problem, engine, policy, signals)
-    finally:
-        engine.close()
+
+def _employ(
+    pipeline: Pipeline, workers: WorkersLike | None, executor: ExecutorLike | None
+) -> tuple[int, dict[str, str]]:
+    """Let workers evaluate. Return their number, which is 1 for ``executor``, and a reason."""
+    if executor is not None:
+        warnings.warn(
+            "executor= is deprecated since zofw 0.2 and will be removed in 0.4. Write workers= instead, with which "
+            "interpolation asks for as many points at a time as there are workers.",
+            DeprecationWarning,
+            stacklevel=4,
+        )
+    given = workers if executor is None else executor
+    if given is None or (isinstance(given, int) and given == 1):
+        return 1, {}
+    from zofw.run.workers.pools import crew
+
+    found = crew(given, pipeline.problem, pipeline.engine.timeout)
+    pipeline.engine = found.engine
+    if executor is not None:
+        return hands("workers", 1 if workers is None else workers), {}
+    logger.info("Workers: %s.", found.reason)
+    return found.number, {"workers": found.reason}
 
 
 def drive(pipeline: Pipeline, session: Session, progress: bool | None = None) -> Result:
@@ -308,13 +338,20 @@ def _continue(
     observers: Sequence[Observer],
     outer: Outer | None,
     limits: Mapping[str, float | None],
+    workers: WorkersLike | None,
+    executor: ExecutorLike | None,
 ) -> Session:
     """The run in the files, if it is the one that was asked for."""
     problem = pipeline.problem
+    number, _ = _employ(pipeline, workers, executor)
+    if workers is not None:
+        limits = {**limits, "workers": number}
     session = Session.resume(
         files, set=set, method=method, observers=observers, outer=outer, **_attached(pipeline, True), **limits
     )
     run = session.run
+    if workers is executor is None:
+        _employ(pipeline, run.workers, None)
     if (problem.dim, problem.n) != (run.dim, run.n):
         raise ValueError(
             f"{files.path} holds a run with dim={run.dim} and n={run.n}; the problem has dim={problem.dim} and "

@@ -59,6 +59,16 @@ def size(name: str, given: Any) -> int:
     return int(given)
 
 
+def hands(name: str, given: Any) -> int:
+    """Return a number of workers."""
+    if not is_number(given):
+        raise TypeError(
+            f"{name} should be a number here, because the caller evaluates; got {type(given).__name__}, "
+            "which zofw.minimize takes."
+        )
+    return size(name, given)
+
+
 def tolerance(name: str, given: Any) -> float | None:
     """Return a tolerance of at least 0, or None."""
     if given is not None and not (is_number(given) and given >= 0):
@@ -176,12 +186,15 @@ class Spec(Limits):
         "by asking for one point again; a method with a shorter radius of its own is refused.",
         distance,
     )
-    workers: int = setting(
+    workers: Any = setting(
         1,
-        "Evaluations that are made at the same time. With more than one, ``interpolation`` asks for so many\n"
-        "points in one query, and other methods know what a round costs. The number is part of the run: with\n"
-        "another one, its bits are others.",
-        size,
+        "Evaluations that are made at the same time. :func:`zofw.minimize` makes a pool of so many: of\n"
+        "processes if the function can be sent to one, else of threads; ``result.reasons`` says which. It also\n"
+        "takes a :mod:`concurrent.futures` executor or a function that makes one, which is called again if a\n"
+        "pool breaks, a :class:`dask.distributed.Client`, or a function like ``map``. With more than one,\n"
+        "``interpolation`` asks for so many points in one query. The number is part of the run: with another\n"
+        "one its bits are others. Who evaluates, and when values come, changes no bit.",
+        hands,
     )
     structure: bool = setting(
         True,
@@ -237,7 +250,7 @@ class Settings(LimitSettings, total=False):
     gap_tol: float | None
     inside: bool
     resolution: float
-    workers: int
+    workers: Any  # a number, and for zofw.minimize whatever evaluates
     structure: bool
     diagnose: int | None
     outer: Outer | None

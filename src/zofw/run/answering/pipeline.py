@@ -190,6 +190,8 @@ class Outcome(NamedTuple):
 class Engine(Protocol):
     """Somebody who evaluates tiles."""
 
+    timeout: float | None
+
     def outcomes(self, answer: OpenAnswer, todo: Todo) -> Iterator[Outcome | None]:
         """Work off a list of tiles, which may grow meanwhile; None now and then while nothing happens."""
 

@@ -192,8 +192,9 @@ def resume(
             attached.classes(), lambda run: take_up(cls, run, path.path, attached)
         )
         tell_again(session, entries)
+        before = session.run.workers
         session.extend(**limits)
-        session.write_to(path, anew)
+        session.write_to(path, anew or session.run.workers != before)
         return session
     where = Path(path)
     session = take_up(cls, read_run(where, attached.classes()), where, attached)

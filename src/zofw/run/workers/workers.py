@@ -17,7 +17,7 @@ from zofw.core import Array, EvaluationError, Problem, Tile
 from zofw.extras import extra
 from zofw.problems.abilities import Sums
 from zofw.problems.evaluate import Part
-from zofw.run.answering.pipeline import Engine, ExecutorError, OpenAnswer, Outcome, Todo
+from zofw.run.answering.pipeline import ExecutorError, OpenAnswer, Outcome, Todo
 from zofw.run.workers import tasks
 from zofw.run.workers.tasks import Found, Sender, WorkerTask
 
@@ -367,7 +367,7 @@ class FuturePool:
             self._made.shutdown()
 
 
-def as_engine(executor: ExecutorLike, problem: Problem, timeout: float | None) -> Engine:
+def as_engine(executor: ExecutorLike, problem: Problem, timeout: float | None) -> Workers:
     """Workers behind a dask client, a ``concurrent.futures`` executor, or a function that makes one."""
     token = uuid.uuid4().hex
     if isinstance(executor, Scatters) and not isinstance(executor, type):
