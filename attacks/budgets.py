@@ -44,15 +44,15 @@ def attack(seconds: float, rng: np.random.Generator) -> list[Finding]:
             if rng.random() < 0.3:
                 given["checkpoint"] = Path(folder) / "run.npz"
             if rng.random() < 0.2:
-                given["executor"] = ThreadPoolExecutor(2)
+                given["workers"] = ThreadPoolExecutor(2)
             try:
                 result = zofw.minimize(problem, region, **given)
             except ValueError as error:  # too small for one iteration: nothing may have been paid
                 within.check(not points, f"{label}: {len(points)} calls before «{error}»")
                 continue
             finally:
-                if "executor" in given:
-                    given["executor"].shutdown()
+                if "workers" in given:
+                    given["workers"].shutdown()
         within.check(
             len(points) == result.nfev == sum(result.ledger.values()) <= budget,
             f"{label}: {len(points)} calls, nfev {result.nfev}",

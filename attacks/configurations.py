@@ -194,7 +194,7 @@ class Trial:
         """The result, after interruptions and resumptions; None for a refusal, or for an error as it should be."""
         of = self.of
         with tempfile.TemporaryDirectory() as folder, pool(of.workers) as executor:
-            given = of.given | {"executor": executor}
+            given = of.given | {"workers": executor}
             if of.checkpoint:
                 given |= {"checkpoint": Path(folder) / "run.npz", "resume": "auto"}
             try:

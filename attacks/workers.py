@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
@@ -59,7 +59,10 @@ def _survive(
 ) -> None:
     for _ in until(seconds):
         method = METHODS[rng.integers(len(METHODS))]
-        whole = solve(Sum().problem(), method)
+        with ThreadPoolExecutor(2) as threads:
+            whole = solve(Sum().problem(), method, workers=threads)
+        if hasattr(executor, "wait_for_workers"):
+            executor.wait_for_workers(2)
         with tempfile.TemporaryDirectory() as folder:
             paid = Path(folder) / "paid"
             with _deaths(pids, paid, rng) as killed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+import re
 import signal
 import threading
 import time
@@ -307,7 +308,7 @@ def test_the_least_budget_that_is_stated_works(name, inside):
     try:
         zofw.minimize(f, BALL, method=name, budget=1, inside=inside, rng=0)
     except ValueError as error:
-        least = int(str(error).split("Give at least ")[1].split(",")[0].replace(",", "").split(" ")[0])
+        least = int(re.findall(r"Give at least (\d+)", str(error))[0])
         assert zofw.minimize(f, BALL, method=name, budget=least, inside=inside, rng=0).nfev <= least
 
 

@@ -85,7 +85,8 @@ def one_after_another(number):
     """A function like map that says how many workers it has."""
 
     class Hands:
-        _processes = number
+        def __init__(self):
+            self._processes = number
 
         def map(self, function, calls):
             return [function(call) for call in calls]

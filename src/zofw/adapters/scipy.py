@@ -49,8 +49,8 @@ def scipy_method(
     Returns
     -------
     callable
-        A method in SciPy's protocol. It understands the options ``maxfev``, ``maxiter`` and ``disp`` (a bar), SciPy's
-        ``tol`` (on the estimated Frank-Wolfe gap), ``bounds``, ``LinearConstraint`` and callbacks in both signatures, and returns a
+        A method in SciPy's protocol. It understands the options ``maxfev``, ``maxiter``, ``workers`` and ``disp`` (a bar),
+        SciPy's ``tol`` (on the estimated Frank-Wolfe gap), ``bounds``, ``LinearConstraint`` and callbacks in both signatures, and returns a
         :class:`~zofw.Result`. ``nfev`` has every call of ``fun``, those that a callback causes by reading
         ``intermediate_result.fun`` included.
 
@@ -95,6 +95,7 @@ def _solve(
     maxiter: int | None = None,
     tol: float | None = None,
     disp: bool = False,
+    workers: object = None,
     **unknown: object,
 ) -> Result:
     """One call of ``scipy.optimize.minimize``."""
@@ -109,7 +110,7 @@ def _solve(
     most = min((limit for limit in (budget, maxfev) if limit is not None), default=None)
     if most is None and maxiter is None and not {"max_iter", "max_lmo", "max_time"} & settings.keys():
         most = PER_COORDINATE * start.size
-    limits = {"max_iter": maxiter, "gap_tol": tol, "progress": True if disp else None}
+    limits = {"max_iter": maxiter, "gap_tol": tol, "progress": True if disp else None, "workers": workers}
     return solved(
         BlackBox(_OfPoint(fun, args), dim=start.size),
         _region(set, bounds, constraints, start.size),

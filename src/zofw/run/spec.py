@@ -59,7 +59,7 @@ def size(name: str, given: Any) -> int:
     return int(given)
 
 
-def hands(name: str, given: Any) -> int:
+def hands(name: str, given: object) -> int:
     """Return a number of workers."""
     if not is_number(given):
         raise TypeError(

@@ -11,16 +11,20 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeAlias
+from types import FunctionType, MethodType
+from typing import NamedTuple, TypeAlias, cast
+
+import numpy as np
 
 from zofw.core import Problem
 from zofw.extras import extra
 from zofw.run.spec import size
 from zofw.run.workers import tasks
-from zofw.run.workers.workers import Executor, ExecutorLike, Scatters, Workers, as_engine
+from zofw.run.workers.workers import Executor, ExecutorLike, OwnExecutor, Scatters, Workers, as_engine
 
 GATHER_SECONDS = 0.002  # that tasks for one call of a map may come apart
-MapLike: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+MapLike: TypeAlias = Callable[..., Iterable[object]]
+Call: TypeAlias = tuple[Callable[..., object], tuple[object, ...]]
 WorkersLike: TypeAlias = int | ExecutorLike | MapLike
 
 
@@ -34,26 +38,29 @@ class Crew(NamedTuple):
 
 def crew(workers: WorkersLike, problem: Problem, timeout: float | None) -> Crew:
     """Return the workers that ``workers=`` means."""
-    if isinstance(workers, (bool, float, str)) or hasattr(workers, "__index__"):
+    if isinstance(workers, (int, float, str, np.integer)):
         number = size("workers", workers)
         make, reason = own_pool(number, problem)
         return Crew(number, as_engine(make, problem, timeout), reason)
-    executor: Any = workers
-    if not isinstance(workers, (Executor, Scatters)) and callable(workers) and _takes_arguments(workers):
-        executor = MapExecutor(executor)
-    elif not isinstance(workers, (Executor, Scatters)) and not callable(workers):
-        advice = "write workers=pool.map" if hasattr(workers, "map") else "write workers=8"
+    if isinstance(workers, (Executor, Scatters)):
+        executor: ExecutorLike = workers
+    elif not callable(workers):
+        advice = "write workers=pool.map" if "map" in dir(workers) else "write workers=8"
         raise TypeError(
             "workers should be a number, a concurrent.futures.Executor, a dask.distributed.Client, or a function like map; "
             f"got {type(workers).__name__}; {advice}."
         )
+    elif _takes_arguments(workers):
+        executor = MapExecutor(cast(MapLike, workers))
+    else:
+        executor = cast(Callable[[], OwnExecutor], workers)
     engine = as_engine(executor, problem, timeout)
     number = max(1, engine.pool.workers)
-    name = type(workers).__name__ if executor is workers else getattr(workers, "__qualname__", "map")
+    name = executor.name if isinstance(executor, MapExecutor) else type(executor).__name__
     return Crew(number, engine, f"{number} of {name}")
 
 
-def own_pool(number: int, problem: Problem) -> tuple[Callable[[], Any], str]:
+def own_pool(number: int, problem: Problem) -> tuple[Callable[[], OwnExecutor], str]:
     """Return a function that makes a pool, and why of processes or of threads."""
     try:
         extra("cloudpickle", "cluster").dumps(problem)
@@ -82,7 +89,7 @@ class OwnPool(ProcessPoolExecutor):
 
     def __init__(self, number: int) -> None:
         server = "forkserver" in multiprocessing.get_all_start_methods()
-        start: Any = multiprocessing.get_context("forkserver" if server else "spawn")
+        start = multiprocessing.get_context("forkserver" if server else "spawn")
         if server:  # unless it is running already, it imports the library once for all
             start.set_forkserver_preload([tasks.__name__])
         super().__init__(number, mp_context=start)
@@ -95,7 +102,7 @@ class OwnPool(ProcessPoolExecutor):
 @contextmanager
 def _without_script() -> Iterator[None]:
     main = sys.modules["__main__"]
-    hidden: dict[str, Any] = {
+    hidden: dict[str, object] = {
         name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)
     }
     vars(main)["__spec__"] = None
@@ -109,16 +116,16 @@ class MapExecutor:
     """An executor behind a function like ``map``: what is submitted together is mapped together, by a thread."""
 
     def __init__(self, mapped: MapLike) -> None:
-        pool = getattr(mapped, "__self__", None)
-        counts = (getattr(pool, name, None) for name in ("_max_workers", "_processes"))
-        self._max_workers = next(filter(None, counts), os.cpu_count() or 1)
-        self._mapped = mapped
-        self._waiting: queue.SimpleQueue[tuple[Future[object], tuple[Any, ...]]] = queue.SimpleQueue()
+        pool = vars(mapped.__self__) if isinstance(mapped, MethodType) else {}
+        count = pool.get("_max_workers") or pool.get("_processes") or os.cpu_count() or 1
+        self._max_workers, self._mapped = int(count), mapped
+        self.name = mapped.__qualname__ if isinstance(mapped, (MethodType, FunctionType)) else "map"
+        self._waiting: queue.SimpleQueue[tuple[Future[object], Call]] = queue.SimpleQueue()
         threading.Thread(target=self._serve, daemon=True, name="zofw-map").start()
 
     def submit(self, fn: Callable[..., object], /, *arguments: object) -> Future[object]:
         future: Future[object] = Future()
-        self._waiting.put((future, (fn, *arguments)))
+        self._waiting.put((future, (fn, arguments)))
         return future
 
     def _serve(self) -> None:
@@ -140,5 +147,6 @@ class MapExecutor:
                         future.set_exception(error)
 
 
-def _apply(call: tuple[Any, ...]) -> object:
-    return call[0](*call[1:])
+def _apply(call: Call) -> object:
+    function, arguments = call
+    return function(*arguments)
