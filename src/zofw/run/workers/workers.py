@@ -353,7 +353,7 @@ class FuturePool:
         self._broken += 1
         if self._make is None or self._broken > REVIVALS:
             raise ExecutorError(
-                "A worker process died and took the pool with it. Continue with a new pool; or give executor= a function "
+                "A worker process died and took the pool with it. Continue with a new pool; or give workers= a function "
                 f"that makes a pool, such as lambda: ProcessPoolExecutor({self.workers}), and it is called when one breaks"
                 + (f" ({REVIVALS} have, without an answer from one)." if self._make is not None else ".")
             )
