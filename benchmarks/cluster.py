@@ -20,7 +20,8 @@ import zofw
 from zofw.core import Batch, Query, Stencil
 from zofw.problems import BlackBox
 from zofw.problems.abilities import abilities
-from zofw.run.answering.pipeline import Here, OpenAnswer
+from zofw.run.answering.engine import Here
+from zofw.run.answering.open_answer import OpenAnswer
 from zofw.run.workers.tasks import Sender, WorkerTask
 from zofw.run.workers.workers import as_engine
 

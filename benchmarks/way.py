@@ -17,7 +17,8 @@ import numpy as np
 
 import zofw
 from zofw.problems import Logistic, evaluate
-from zofw.run.answering.pipeline import Here, Pipeline
+from zofw.run.answering.drive import Answering
+from zofw.run.answering.engine import Here
 from zofw.run.answering.policy import Retry
 from zofw.run.answering.signals import Signals
 from zofw.run.workers.workers import as_engine
@@ -70,11 +71,10 @@ def ahead(iterations: int) -> zofw.Session:
 def iteration() -> Way:
     """One iteration of zsfw-dvr on a linear model, as minimize runs it."""
     f, session = problem(), ahead(4)
-    pipeline = Pipeline(f, Here(f), Retry(0), Signals())
+    answering = Answering(f, Here(f), Retry(0), Signals())
     with Way().watched() as way:
         while session.run.nit == 4:  # from its query to that of the next
-            answer = pipeline.answer(session, query := session.ask())
-            session.tell(query, answer)
+            answering.answer(session)
     return way
 
 
@@ -82,10 +82,10 @@ def worker_query() -> Way:
     """One query answered by a worker, from the query to its answer."""
     f, session = problem(), ahead(3)
     with ThreadPoolExecutor(1) as pool:
-        pipeline = Pipeline(f, as_engine(pool, f, None), Retry(0), Signals())
-        pipeline.answer(session, session.ask())
+        answering = Answering(f, as_engine(pool, f, None), Retry(0), Signals())
+        answering.answer(session)
         with Way().watched() as way:
-            pipeline.answer(session, session.ask())
+            answering.answer(session)
     return way
 
 

@@ -12,15 +12,16 @@ from typing import BinaryIO
 
 import numpy as np
 
+__all__ = ["check_archive", "read_arrays", "sync_folder", "write_whole"]
+
 Arrays = dict[str, np.ndarray]
 
 
-def write_whole(path: Path, write: Callable[[BinaryIO], object], *, kept: Path | None = None) -> None:
+def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Let ``write`` fill a new file beside ``path``, force it to the disk, and rename it: whole or not at all.
 
-    Missing folders are made. A link at ``path`` is replaced, never followed; the mode follows the umask. The file that was
-    there before is renamed to ``kept``, where that is given, once the new one is whole. A failing ``write`` leaves
-    nothing behind and its error passes through.
+    Missing folders are made. A link at ``path`` is replaced, never followed; the mode follows the umask. A failing
+    ``write`` leaves nothing behind and its error passes through.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
@@ -29,8 +30,6 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object], *, kept: Path |
             write(stream)
             stream.flush()
             os.fsync(stream.fileno())
-        if kept is not None and path.exists():
-            os.replace(path, kept)
         os.replace(temporary, path)
         sync_folder(path.parent)
     except BaseException:

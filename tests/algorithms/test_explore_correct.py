@@ -24,7 +24,7 @@ from zofw.algorithms.explore_correct.walk import fallen, walk
 from zofw.algorithms.model.certificate import Certificate
 from zofw.algorithms.model.noise import Values
 from zofw.problems import BlackBox, LeastSquares, Logistic, MatrixCompletion, Quadratic, evaluate
-from zofw.run.session.ending import cost_of_value
+from zofw.run.session.stopping import cost_of_value
 
 RNG = np.random.default_rng(11)
 

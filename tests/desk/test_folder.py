@@ -22,7 +22,7 @@ from zofw.core import Info, OutOfBudget, Query
 from zofw.desk import Desk, Request, files, folder, read_request, write_answer
 from zofw.desk import request as form
 from zofw.run import FileError, LockedError, StorageError
-from zofw.run.answering import pipeline
+from zofw.run.answering import open_answer
 
 BALL = zofw.L2Ball(1.0)
 
@@ -126,11 +126,11 @@ class Stop(BaseException):
 @pytest.mark.parametrize(("merge", "often"), [(False, False), (True, True)])
 def test_stopped_between_any_two_writes(merge, often, tmp_path, monkeypatch):
     """Every write of a journal, file or checkpoint is in turn the last one of its process."""
-    from zofw.run.files import journal, run_files
+    from zofw.run.files import journal, store
 
     if often:  # a checkpoint after every iteration
-        monkeypatch.setattr(run_files, "CHECKPOINT_SECONDS", 0.0)
-        monkeypatch.setattr(run_files, "SHARE", 0)
+        monkeypatch.setattr(store, "CHECKPOINT_SECONDS", 0.0)
+        monkeypatch.setattr(store, "SHARE", 0)
     method = zofw.papers.ZOSFW(batch_size=4, directions=2)
     left = [0]
 
@@ -193,7 +193,7 @@ def test_dropped_and_left(tmp_path):
 
 
 def test_a_dropped_iteration_of_minimize_is_not_taken_for_the_next(tmp_path, monkeypatch):
-    monkeypatch.setattr(pipeline, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(open_answer, "KEPT_SECONDS", 0.0)
 
     def oracle(dies: int):
         calls = [0]
@@ -243,7 +243,7 @@ def test_a_query_withdrawn_for_the_budget_is_not_taken_for_the_next(answered, tm
             desk.tell(request.id, 7.0)
         desk.fail(first[2].id, "once", paid=False)
         desk.fail(f"{first[2].id}-2", "twice")
-        assert len(desk.requests()) == 3 - answered and desk.session.nfev == 1
+        assert len(desk.requests()) == 3 - answered and desk.session.nfev == 1 + answered
         desk.fail(f"{first[2].id}-3", "three times: two and three evaluations are more than four")
         assert desk.session.nfev == 2 + answered
         ids = [request.id for request in desk.requests()]
@@ -251,9 +251,7 @@ def test_a_query_withdrawn_for_the_budget_is_not_taken_for_the_next(answered, tm
         assert [request.id for request in desk.requests()] == ids and desk.session.nfev == 2 + answered
         if ids:
             (last,) = desk.requests()
-            assert (
-                last.id[:6] == first[0].id[:6] and last.id != first[0].id and desk.status()["answered"] == 0
-            )
+            assert last.id[:6] != first[0].id[:6] and desk.status()["answered"] == 0
             desk.tell(last.id, 1.0)
         assert desk.done and desk.result().nfev <= 4
 

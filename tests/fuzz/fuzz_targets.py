@@ -21,7 +21,7 @@ import numpy as np
 
 import zofw
 from zofw.core import Answer
-from zofw.run.files import documents, journal, run_files
+from zofw.run.files import documents, journal, store
 from zofw_paper.data import DataError, read_libsvm
 from zofw_paper.records import plain, record
 from zofw_paper.spec import Experiment, SpecError, parse
@@ -125,7 +125,7 @@ def sealed(body: object) -> bytes:
         arrays = {name: file[name] for name in file.files if name != "document"}
     head = {
         "kind": "checkpoint",
-        "version": run_files.VERSION,
+        "version": store.VERSION,
         "arrays": {name: documents._digest(array) for name, array in arrays.items()},
         "body": hashlib.sha256(json.dumps(body).encode()).hexdigest(),
     }

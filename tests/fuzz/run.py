@@ -18,11 +18,11 @@ READERS = [
     "zofw_paper.data.packing",
     "zofw_paper.spec",
     "zofw_paper.records",
-    "zofw.run.session.told",
-    "zofw.run.session.beginning",
+    "zofw.run.session.answer_checks",
+    "zofw.run.session.resume",
     "zofw.run.files.documents",
     "zofw.run.files.journal",
-    "zofw.run.files.run_files",
+    "zofw.run.files.store",
 ]
 
 

@@ -15,10 +15,12 @@ import zofw
 from conftest import examples
 from zofw.core import Batch, Query, Tile
 from zofw.problems.abilities import Sums, abilities
-from zofw.problems.evaluate import Part
-from zofw.run.answering.pipeline import OpenAnswer
+from zofw.problems.evaluate import TilePart
+from zofw.run.answering.open_answer import OpenAnswer
 from zofw.run.files import journal
+from zofw.run.session.events import Answered, Dropped, Failed, Part
 
+CELL = Tile(0, 0, 0, 1, 0, 1)
 DAMAGE = st.lists(
     st.tuples(
         st.floats(0, 1, exclude_max=True), st.integers(0, 255), st.sampled_from(["set", "cut", "insert"])
@@ -58,7 +60,7 @@ def test_rubbish(target, text):
 
 def body() -> dict:
     """What a true checkpoint says, in plain values."""
-    return json.loads(list(seeds("checkpoint"))[1][1:])
+    return json.loads(list(seeds("checkpoint"))[1][1:])["fields"]["run"]
 
 
 @pytest.mark.parametrize(
@@ -93,40 +95,44 @@ def test_a_forged_checkpoint_with_sound_checksums_is_refused(name, forged, tmp_p
     else:
         content["fields"][at] = forged
     path = tmp_path / "run.npz"
-    path.write_bytes(sealed(content))
+    whole = json.loads(list(seeds("checkpoint"))[1][1:])
+    whole["fields"]["run"] = content
+    path.write_bytes(sealed(whole))
     with pytest.raises(zofw.FileError, match="cannot have written"):
         zofw.Session.resume(path)
 
 
 @pytest.mark.parametrize(
-    "entry",
+    "event",
     [
-        journal.Entry(journal.EntryKind.PART, 0, 0, arrays=(np.zeros(()),)),
-        journal.Entry(journal.EntryKind.ANSWER, 0, 0),
-        journal.Entry(journal.EntryKind.ANSWER, 0, 0, arrays=(np.full((1, 2), np.nan),)),
-        journal.Entry(journal.EntryKind.FAILED, 0, 0, a=-5),
-        journal.Entry(journal.EntryKind.DROPPED, 0, 0, seconds=math.inf),
+        Part(0, CELL, np.zeros(())),
+        Answered(0, np.zeros(3)),
+        Answered(0, np.full((1, 2), np.inf)),
+        Failed(0, cost=-5),
+        Dropped(0, seconds=math.inf),
     ],
 )
-def test_a_forged_journal_is_damage(entry, tmp_path, caplog):
+def test_a_forged_journal_is_damage(event, tmp_path, caplog):
     path = tmp_path / "run.npz"
-    path.write_bytes(run()[0])
-    identity = bytes.fromhex(zofw.Session.resume(path).run.identity)
-    book = journal.Journal(tmp_path / "run.npz.journal", identity)
-    book.append(entry)
-    book.close()
+    _forge(path, event)
     assert zofw.resume(path, problem(), budget=200).nfev <= 200
     assert "is damaged after its first 0 entries" in caplog.text
 
 
-def test_a_forged_part_is_refused(tmp_path):
-    path = tmp_path / "run.npz"
+def _forge(path, event):
+    """The checkpoint of a run, and a log of one event."""
     path.write_bytes(run()[0])
     identity = bytes.fromhex(zofw.Session.resume(path).run.identity)
-    book = journal.Journal(tmp_path / "run.npz.journal", identity)
-    book.append(journal.Entry(journal.EntryKind.PART, 0, 0, arrays=(np.zeros((2, 2)),)))
+    book = journal.Journal(path.with_name("run.npz.journal"), identity, base=run()[0])
+    book.append(journal.pack(0, event))
     book.close()
-    with pytest.raises(zofw.FileError, match="which the open query does not have"):
+
+
+@pytest.mark.parametrize("event", [Part(0, CELL._replace(bottom=99), np.zeros(1)), Dropped(7)])
+def test_a_forged_event_is_refused(event, tmp_path):
+    path = tmp_path / "run.npz"
+    _forge(path, event)
+    with pytest.raises(zofw.FileError, match="has an event that its run does not allow"):
         zofw.resume(path, problem(), budget=200)
 
 
@@ -135,10 +141,10 @@ def test_parts_that_the_open_query_does_not_have():
     cells, whole = Tile(0, 0, 0, N, 0, 1), Tile(0, 0, 0, N)
     one = Sums(np.zeros(1))
     wrong = [
-        Part(cells.cells(N, N + 1), one),
-        Part(cells.cells(0, 2), one),
-        Part(cells._replace(bottom=N - 1), one),
-        Part(whole, Sums(np.zeros((1, 1)))),
+        TilePart(cells.cells(N, N + 1), one),
+        TilePart(cells.cells(0, 2), one),
+        TilePart(cells._replace(bottom=N - 1), one),
+        TilePart(whole, Sums(np.zeros((1, 1)))),
     ]
     for part in wrong:
         with pytest.raises(zofw.FileError, match="Is this the problem that the run was begun with"):
@@ -148,7 +154,7 @@ def test_parts_that_the_open_query_does_not_have():
     )
     for sums in (Sums(np.zeros((2, 1))), Sums(np.zeros((1, 1)), np.zeros((1, 1)))):
         with pytest.raises(zofw.FileError, match="Is this the problem"):
-            OpenAnswer(abilities(vectorised), query).restore(Part(whole, sums))
+            OpenAnswer(abilities(vectorised), query).restore(TilePart(whole, sums))
     answer = OpenAnswer(abilities(vectorised), query)
-    answer.restore(Part(whole, Sums(np.full((1, 1), 6.0))))
+    answer.restore(TilePart(whole, Sums(np.full((1, 1), 6.0))))
     assert answer.complete and answer.answer().values[0, 0] == 2.0

@@ -20,7 +20,7 @@ import numpy as np
 
 import zofw
 from zofw.problems import BlackBox
-from zofw.run.files import run_files
+from zofw.run.files import store
 
 sys.path.append(str(Path(__file__).parents[2]))
 from attacks.victim import BUDGET, DIM, N, calls, differences, killed, solve  # noqa: F401
@@ -62,7 +62,7 @@ def kill_until_done(method: str, checkpoint: Path, most: int, rng: np.random.Gen
     delay, hit, code = 5e-4, 0, -signal.SIGKILL
     duration = 0.05 + delay * whole.nfev / 3
     while code == -signal.SIGKILL:
-        run_files.CHECKPOINT_SECONDS = float(rng.choice([0.0, 0.02, 10.0]))
+        store.CHECKPOINT_SECONDS = float(rng.choice([0.0, 0.02, 10.0]))
         process = child(method, checkpoint, paid, delay)
         if hit < most:
             time.sleep(rng.uniform(0.0, duration))

@@ -8,7 +8,7 @@ import pytest
 import zofw
 from zofw.core import Answer, Batch, Query
 from zofw.differences import LARGEST, STEEPEST
-from zofw.run.session.told import check_answer
+from zofw.run.session.answer_checks import check_answer
 
 
 def begun(method: str) -> zofw.Session:

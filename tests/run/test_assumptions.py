@@ -66,7 +66,7 @@ def test_an_auc_that_rises_is_named(method):
 
 
 def test_nothing_is_asked_for_it(monkeypatch):
-    quiet = "zofw.run.session.loop.AssumptionWatch"
+    quiet = "zofw.run.session.session.AssumptionWatch"
     _, watched = warned(error_rate, "zo-fw", GOOD)
     monkeypatch.setattr(
         quiet, lambda fresh: type("Blind", (), {"__call__": lambda *_: None, "at_the_end": lambda *_: None})()

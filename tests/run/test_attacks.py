@@ -308,7 +308,7 @@ def test_the_least_budget_that_is_stated_works(name, inside):
     try:
         zofw.minimize(f, BALL, method=name, budget=1, inside=inside, rng=0)
     except ValueError as error:
-        least = int(re.findall(r"Give at least (\d+)", str(error))[0])
+        least = int(re.search(r"Give at least (\d+)", str(error))[1])
         assert zofw.minimize(f, BALL, method=name, budget=least, inside=inside, rng=0).nfev <= least
 
 

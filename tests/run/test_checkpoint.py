@@ -18,8 +18,8 @@ import zofw
 from conftest import quadratic_sum
 from zofw.core import Stencil
 from zofw.problems import BlackBox, evaluate
-from zofw.run.answering import pipeline
-from zofw.run.files import run_files
+from zofw.run.answering import open_answer
+from zofw.run.files import store
 from zofw.run.files.documents import decode, encode, read_document, write_document
 from zofw.sets import as_set
 
@@ -89,9 +89,9 @@ def test_foreign_files_are_refused(saved, tmp_path):
     with pytest.raises(zofw.FileError, match="format version 0"):
         zofw.Session.resume(tmp_path / "old.npz")
     write_document(tmp_path / "first.npz", "checkpoint", 1, {})
-    with pytest.raises(zofw.FileError, match=r"written by zofw 0\.1: finish the run with that version"):
+    with pytest.raises(zofw.FileError, match="written by an earlier zofw: finish the run with that version"):
         zofw.Session.resume(tmp_path / "first.npz")
-    write_document(tmp_path / "empty.npz", "checkpoint", run_files.VERSION, {})
+    write_document(tmp_path / "empty.npz", "checkpoint", store.VERSION, {})
     with pytest.raises(zofw.FileError, match="holds a dict, not a run"):
         zofw.Session.resume(tmp_path / "empty.npz")
     np.savez(tmp_path / "other.npz", a=np.arange(3))
@@ -187,13 +187,13 @@ def test_a_stopped_run_goes_on_with_a_larger_budget(method, tmp_path):
         zofw.L1Ball(1.0), budget=5000, objective=lambda x: zofw.problems.mean_value(f, x), **settings
     )
     settings["method"] = long.run.method
-    short = zofw.Session(zofw.L1Ball(1.0), budget=1777, objective=long.diagnosis.objective, **settings)
+    short = zofw.Session(zofw.L1Ball(1.0), budget=1777, objective=long.objective, **settings)
     for session in (long, short):
         while (query := session.ask()) is not None:
             session.tell(query, evaluate(f, query))
     assert short.status is zofw.Status.BUDGET and short.nfev <= 1777
     short.checkpoint(tmp_path / "short.npz")
-    again = zofw.Session.resume(tmp_path / "short.npz", budget=5000, objective=long.diagnosis.objective)
+    again = zofw.Session.resume(tmp_path / "short.npz", budget=5000, objective=long.objective)
     while (query := again.ask()) is not None:
         again.tell(query, evaluate(f, query))
     np.testing.assert_array_equal(again.x, long.x)
@@ -237,7 +237,7 @@ def died(path: Path, calls: int) -> zofw.problems.BlackBox:
 
 
 def test_a_session_takes_up_the_journal_beside_its_checkpoint(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(pipeline, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(open_answer, "KEPT_SECONDS", 0.0)
     path = tmp_path / "run.npz"
     f = died(path, 70)
     whole = killable.run("zsfw-dvr", None, f)

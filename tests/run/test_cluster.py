@@ -23,7 +23,7 @@ import zofw
 from zofw.core import Batch, Query
 from zofw.problems import BlackBox
 from zofw.problems.abilities import abilities
-from zofw.run.answering.pipeline import OpenAnswer
+from zofw.run.answering.open_answer import OpenAnswer
 from zofw.run.workers import dask as module
 from zofw.run.workers.workers import as_engine
 

@@ -52,7 +52,7 @@ def solve(f, method, n, budget, path, **given):
 def test_an_exception_that_nothing_may_catch_ends_the_run_as_itself(kind, threads, tmp_path):
     f, wanted = Failing(31, kind), kind()
     with ThreadPoolExecutor(threads or 1) as pool:
-        given = {"executor": pool} if threads else {}
+        given = {"workers": pool} if threads else {}
         if isinstance(wanted, (KeyboardInterrupt, SystemExit)):
             assert solve(f, "zo-fw", 3, 200, tmp_path / "run.npz", **given).status.name == "INTERRUPTED"
         else:
@@ -60,5 +60,5 @@ def test_an_exception_that_nothing_may_catch_ends_the_run_as_itself(kind, thread
             with pytest.raises(kinds):
                 solve(f, "zo-fw", 3, 200, tmp_path / "run.npz", **given)
     assert f.made <= 31 + 21  # what was under way belongs to the same query
-    result = solve(f, "zo-fw", 3, 200, tmp_path / "run.npz")
+    result = solve(f, "zo-fw", 3, 200, tmp_path / "run.npz", workers=1)
     assert result.nfev == f.made <= 200 and result.ledger["failed"] == 1

@@ -26,9 +26,10 @@ from conftest import ended_by_signal, quadratic_sum
 from zofw.core import Batch, Query, Stencil, Tile
 from zofw.problems import BlackBox, LeastSquares, Logistic, evaluate
 from zofw.problems.abilities import abilities
-from zofw.problems.evaluate import Part
-from zofw.run.answering import pipeline
-from zofw.run.answering.pipeline import Here, OpenAnswer
+from zofw.problems.evaluate import TilePart
+from zofw.run.answering import open_answer
+from zofw.run.answering.engine import Here
+from zofw.run.answering.open_answer import OpenAnswer
 from zofw.run.session.inside import Tangent
 from zofw.run.workers import tasks
 from zofw.run.workers.tasks import Sender, WorkerTask, fresh
@@ -216,7 +217,7 @@ def test_a_query_can_be_cut_anywhere(kind, monkeypatch):
             task = pickle.loads(pickle.dumps(WorkerTask.of(answer, [pieces[at]], sender, str(number), None)))
             (sums,) = tasks.work(task, query.anchors).sums
             for _ in range(2):
-                answer.fill(Part(pieces[at], sums))
+                answer.fill(TilePart(pieces[at], sums))
                 assert answer.paid == before + query.tile_cost(pieces[at])
             assert sum(map(query.tile_cost, answer.missing())) == query.cost - answer.paid
         assert answer.complete and answer.paid == query.cost
@@ -234,8 +235,8 @@ def test_neither_the_workers_nor_the_order_matter(workers, seed, monkeypatch):
     pool = Eager(seed, workers)
     real = Workers._send_some
 
-    def send_and_flush(self, answer, todo):
-        real(self, answer, todo)
+    def send_and_flush(self, todo):
+        real(self, todo)
         pool.flush()
 
     monkeypatch.setattr(Workers, "_send_some", send_and_flush)
@@ -298,7 +299,7 @@ def test_the_problem_travels_when_a_worker_asks_for_it():
     tasks.forget("token")
     query = Query(np.zeros(6), Batch(3))
     answer = OpenAnswer(abilities(killable.problem()), query)
-    for outcome in engine.outcomes(answer, deque(answer.missing())):
+    for outcome in engine.outcomes(deque((answer, tile) for tile in answer.missing())):
         pool.flush()
         for part in () if outcome is None else outcome.parts:
             answer.fill(part)
@@ -451,7 +452,7 @@ from zofw.core import Batch, Query
 from zofw.problems import LeastSquares, evaluate
 from zofw.run.workers.workers import FuturePool, Workers
 from zofw.problems.abilities import abilities
-from zofw.run.answering.pipeline import OpenAnswer
+from zofw.run.answering.open_answer import OpenAnswer
 if __name__ == "__main__":
     rng = np.random.default_rng(0)
     f, query = LeastSquares(rng.standard_normal((10, 100_000)), rng.standard_normal(10)), Query(rng.standard_normal((8, 100_000)), Batch(10))
@@ -464,7 +465,7 @@ if __name__ == "__main__":
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
     with threadpoolctl.threadpool_limits(2), ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         engine, answer = Workers(FuturePool(pool, f, "f"), "f", None), OpenAnswer(abilities(f), query)
-        for outcome in engine.outcomes(answer, deque(answer.missing())):
+        for outcome in engine.outcomes(deque((answer, tile) for tile in answer.missing())):
             for part in () if outcome is None else outcome.parts:
                 answer.fill(part)
     assert np.array_equal(answer.answer().values, answers[2])
@@ -516,9 +517,9 @@ def test_what_is_no_executor():
 
 
 def test_cells_of_a_query_that_fails_half_way(monkeypatch):
-    monkeypatch.setattr(pipeline, "LOOK_SECONDS", math.inf)
+    monkeypatch.setattr(open_answer, "LOOK_SECONDS", math.inf)
     f = BlackBox(lambda x, i: math.nan if i == 2 else 1.0, dim=2, n=4)
     answer = OpenAnswer(abilities(f), Query(np.zeros(2), Batch(4)))
-    (outcome,) = Here(f).outcomes(answer, deque(answer.missing()))
+    (outcome,) = Here(f).outcomes(deque((answer, tile) for tile in answer.missing()))
     assert outcome.parts[0].sums.values.tolist() == [1.0, 1.0] and "component 2" in str(outcome.error)
     assert outcome.left == [Tile(0, 0, 0, 4, 2, 4)]

@@ -278,8 +278,8 @@ def test_a_run_tells_the_log_how_it_goes(caplog, monkeypatch):
 
 def test_the_log_has_actions_checkpoints_and_retries(caplog, monkeypatch, tmp_path):
     monkeypatch.setattr("zofw.run.session.observers.Progress.SAID", 0.0)
-    monkeypatch.setattr("zofw.run.files.run_files.CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr("zofw.run.files.run_files.SHARE", 0.0)
+    monkeypatch.setattr("zofw.run.files.store.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("zofw.run.files.store.SHARE", 0.0)
     calls = iter(range(10**6))
 
     def sometimes(x, i):

@@ -12,49 +12,62 @@ import pytest
 import zofw
 from zofw.core import Tile
 from zofw.run.files import journal
-from zofw.run.files.journal import FRAME, HEAD, NOWHERE, Entry, EntryKind, Journal, read
+from zofw.run.files.journal import BASE, BODY, FRAME, HEAD, Journal, pack, read
+from zofw.run.record.status import Status
+from zofw.run.session.events import Answered, Diagnosed, Dropped, Extended, Failed, Part, Stopped
 
 IDENTITY, OTHER = bytes(range(16)), bytes(16)
 
 
+TILE = Tile(0, 1, 2, 3, 4, 8)
+RNG = np.random.default_rng(0)
+EVENTS = (
+    Answered(10, RNG.standard_normal((2, 3)), RNG.random((2, 1)), seconds=0.5),
+    Part(11, TILE, RNG.standard_normal(4), seconds=1.0),
+    Part(12, Tile(0, 1, 2, 3), RNG.standard_normal((1, 2)), RNG.random((1, 1)), seconds=1.5),
+    Failed(13, (TILE, TILE.cells(8, 9)), 5, "the pump broke: “ü”", 2, True, seconds=2.0),
+    Dropped(14, seconds=2.5),
+    Diagnosed(15, 3, float("nan"), 7, seconds=3.0),
+    Extended(16, {"budget": 30, "max_time": None}, 4, seconds=3.5),
+    Stopped(17, Status.CALLBACK, 5, "enough", seconds=4.0),
+)
+
+
 @pytest.fixture
 def path(tmp_path):
-    rng = np.random.default_rng(0)
-    book = Journal(tmp_path / "j", IDENTITY)
-    shapes = {EntryKind.ANSWER: [(2, 3), (2, 1)], EntryKind.PART: [(4,)], EntryKind.AGAIN: [(3,)]}
-    for k, kind in enumerate(EntryKind):
-        arrays = tuple(rng.standard_normal(shape) for shape in shapes.get(kind, []))
-        tile = Tile(0, 1, 2, 3, 4, 8) if kind is EntryKind.PART else NOWHERE
-        book.append(Entry(kind, k, 10 + k, k, 2 * k, 0.5 * k, tile, arrays))
+    book = Journal(tmp_path / "j", IDENTITY, base=b"the first checkpoint")
+    for k, event in enumerate(EVENTS):
+        book.append(pack(k, event))
     book.close()
     return tmp_path / "j"
 
 
-def test_entries_come_back(path):
+def test_events_come_back(path):
     reading = read(path, IDENTITY)
     assert not reading.damaged and reading.size == path.stat().st_size
-    for k, entry in enumerate(reading.entries):
-        fields = (list(EntryKind)[k], k, 10 + k, k, 2 * k, 0.5 * k)
-        assert (entry.kind, entry.serial, entry.number, entry.a, entry.b, entry.seconds) == fields
-    assert [array.shape for array in reading.entries[0].arrays] == [(2, 3), (2, 1)]
-    assert reading.entries[1].tile == Tile(0, 1, 2, 3, 4, 8)
+    assert reading.base == b"the first checkpoint"
+    assert [serial for serial, _ in reading.events] == [*range(len(EVENTS))]
+    for (_, found), event in zip(reading.events, EVENTS, strict=True):
+        assert type(found) is type(event)
+        for name, value in vars(event).items():
+            np.testing.assert_array_equal(vars(found)[name], value)
     again = Journal(path, IDENTITY, reading.size, reading.digest)
-    again.append(Entry(EntryKind.FAILED, 5, 15))
+    again.append(pack(8, Failed(15)))
     again.close()
-    assert [entry.serial for entry in read(path, IDENTITY).entries] == [0, 1, 2, 3, 4, 5]
+    assert [serial for serial, _ in read(path, IDENTITY).events] == [*range(9)]
 
 
 def test_a_torn_last_entry_is_dropped_wherever_it_is_torn(path):
     whole = path.read_bytes()
     ends = [read_upto(path, whole, cut) for cut in range(len(whole) + 1)]
-    assert sorted(set(ends)) == [0, 1, 2, 3, 4, 5] and ends == sorted(ends)
+    assert sorted(set(ends)) == [*range(9)] and ends == sorted(ends)
 
 
 def read_upto(path, whole, cut):
     path.write_bytes(whole[:cut])
     reading = read(path, IDENTITY)
     assert not reading.damaged and reading.size <= cut
-    return len(reading.entries)
+    return len(reading.events)
 
 
 def test_a_flipped_byte_ends_the_reading_and_is_called_damage_unless_it_is_in_the_last_entry(path):
@@ -64,8 +77,8 @@ def test_a_flipped_byte_ends_the_reading_and_is_called_damage_unless_it_is_in_th
         broken[position] ^= 1
         path.write_bytes(bytes(broken))
         reading = read(path, IDENTITY)
-        assert len(reading.entries) < 5
-        assert all(entry.serial == k for k, entry in enumerate(reading.entries))
+        assert len(reading.events) < len(EVENTS)
+        assert all(serial == k for k, (serial, _) in enumerate(reading.events))
 
 
 def test_entries_cannot_be_left_out_or_exchanged(path):
@@ -76,16 +89,21 @@ def test_entries_cannot_be_left_out_or_exchanged(path):
         entries.append(whole[at:end])
         at = end
     head = whole[: HEAD.size]
-    for order in ([0, 2, 3, 4], [0, 2, 1, 3, 4], [1, 2, 3, 4]):
+    for order in ([0, 1, 3, 4], [0, 1, 3, 2, 4], [0, 2, 3, 4], [1, 2, 3, 4]):
         path.write_bytes(head + b"".join(entries[k] for k in order))
-        assert len(read(path, IDENTITY).entries) <= 1
+        assert len(read(path, IDENTITY).events) <= 1
 
 
 def test_a_sound_entry_that_says_nonsense_is_damage(path):
-    for body in (b"", b"\xff" * 41, Entry(EntryKind.ANSWER, 0, 0).pack() + b"\x01" + b"\xff" * 8):
-        digest = journal._digest(body, journal._digest(path.read_bytes()[: HEAD.size], b""))
-        path.write_bytes(path.read_bytes()[: HEAD.size] + FRAME.pack(len(body), digest) + body)
-        assert read(path, IDENTITY).damaged and not read(path, IDENTITY).entries
+    head = path.read_bytes()[: HEAD.size]
+    base = BODY.pack(BASE, 0, 0, 0.0, 0) + b"base"
+    for body in (b"", b"\xff" * 41, pack(0, Dropped(0)) + b"\x01" + b"\xff" * 8, base):
+        text, digest = head, journal._digest(head, b"")
+        for one in (base, body):
+            digest = journal._digest(one, digest)
+            text += FRAME.pack(len(one), digest) + one
+        path.write_bytes(text)
+        assert read(path, IDENTITY).damaged and not read(path, IDENTITY).events
 
 
 def test_foreign_journals_are_refused(path):
@@ -112,11 +130,11 @@ def test_a_write_that_fails_half_way_leaves_no_trace(path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", half)
         with pytest.raises(OSError, match="No space left"):
-            book.append(Entry(EntryKind.AGAIN, 5, 0, arrays=(np.zeros(100),)))
+            book.append(pack(8, Part(5, TILE, np.zeros(100))))
     assert path.read_bytes() == before
-    book.append(Entry(EntryKind.AGAIN, 5, 0, arrays=(np.zeros(100),)))
+    book.append(pack(8, Part(5, TILE, np.zeros(100))))
     book.close()
-    assert len(read(path, IDENTITY).entries) == 6
+    assert len(read(path, IDENTITY).events) == 9
 
 
 def test_the_disk_is_reached_once_a_second(tmp_path, monkeypatch):
@@ -126,17 +144,17 @@ def test_the_disk_is_reached_once_a_second(tmp_path, monkeypatch):
     book = Journal(tmp_path / "j", IDENTITY)
     for k in range(100):
         now[0] += 0.1
-        book.append(Entry(EntryKind.AGAIN, k, 0, arrays=(np.zeros(1),)))
+        book.append(pack(k, Part(0, TILE, np.zeros(1))))
     assert 8 <= len(syncs) <= 12
     book.close()
 
 
 def test_an_entry_torn_in_reserved_room_is_no_damage(path):
-    text, whole = path.read_bytes(), [entry.serial for entry in read(path, IDENTITY).entries]
+    text, whole = path.read_bytes(), [serial for serial, _ in read(path, IDENTITY).events]
     for cut in range(HEAD.size, len(text)):
         path.write_bytes(text[:cut] + bytes(4096))
         reading = read(path, IDENTITY)
-        found = [entry.serial for entry in reading.entries]
+        found = [serial for serial, _ in reading.events]
         assert not reading.damaged and found == whole[: len(found)], cut
 
 

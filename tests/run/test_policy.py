@@ -15,8 +15,8 @@ import pytest
 import zofw
 from conftest import ended_by_signal, quadratic_sum
 from zofw.problems import BlackBox
-from zofw.run.record.run import Limits
-from zofw.run.session.told import check_answer
+from zofw.run.session.answer_checks import check_answer
+from zofw.run.spec import Limits
 
 FAST = zofw.Retry(3, backoff=0.0)
 BAD = {
@@ -102,12 +102,12 @@ def test_skipping_drops_the_iteration_and_draws_it_anew(tmp_path):
     assert result.ledger["failed"] >= 1 and not np.array_equal(result.x, whole.x)
 
 
-def test_skipping_ends_when_more_than_a_tenth_fails(tmp_path):
+def test_skipping_ends_when_more_than_half_fails(tmp_path):
     f = Moody(lambda call: call == 50 or call >= 90)
     with pytest.raises(zofw.EvaluationError):
         solve(f, on_error=zofw.Retry(0, skip=1), checkpoint=tmp_path / "run.npz")
     last, f.wrong = f.calls, lambda call: False
-    assert 97 <= last <= 101
+    assert 175 <= last <= 195
     again = zofw.resume(tmp_path / "run.npz", BlackBox(f, dim=killable.DIM, n=killable.N))
     assert again.nfev == f.calls
     same = solve(Moody(lambda call: call == 50 or 90 <= call < last), on_error=zofw.Retry(0, skip=10**6))

@@ -11,7 +11,7 @@ import zofw
 from zofw.core import Batch, Query, Stencil
 from zofw.problems import BlackBox, evaluate
 from zofw.problems.abilities import abilities
-from zofw.run.session.told import RadiusWatch
+from zofw.run.session.run_warnings import RadiusWatch
 
 
 def ask(watch, problem, mu, stencil=Stencil.CENTRAL):

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from zofw.run.session.loop import AHEAD, Stream
+from zofw.run.session.random_streams import AHEAD, Stream
 
 WIDE = tuple(int(word) for word in np.random.default_rng(0).integers(1 << 32, size=9))
 

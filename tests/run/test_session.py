@@ -14,9 +14,10 @@ import pytest
 
 import zofw
 from conftest import Still, quadratic_sum
-from zofw.core import Answer, Ending, Info, Query, Stencil
+from zofw.core import Answer, Ending, Info, Query, Stencil, Tile
 from zofw.problems import evaluate, mean_value
-from zofw.run.session.ending import cost_of_value, learn, student
+from zofw.run.session.events import Part
+from zofw.run.session.stopping import cost_of_value, learn, student
 
 
 def solve(session: zofw.Session, problem: object) -> zofw.Result:
@@ -61,9 +62,12 @@ def test_what_fails_is_charged_and_refused_where_the_open_query_could_not_be_pai
     session = zofw.Session(zofw.L1Ball(1.0), dim=f.dim, n=f.n, method="zo-fw", budget=100, rng=0)
     query = session.ask()
     assert session.fail(5) and session.ledger["failed"] == session.nfev == 5 and session.ask() is query
-    left = int(session.remaining) - query.cost
+    tile = Tile(0, query.count, 0, query.size).cells(0, 3)
+    session.put(Part(session.number, tile, np.ones(3)))
+    assert session.nfev == 8 and session.ledger[query.purpose.line] == 3, "a part is charged when it comes"
+    left = int(session.remaining) - (query.cost - 3)
     assert session.fail(left), "the open query can still be paid, with nothing to spare"
-    assert not session.fail(1, paid=3), "and now not any more: what it has had is charged too"
+    assert not session.fail(1), "and now not any more: what it has had has brought nothing"
     assert session.ledger["failed"] == session.nfev == 5 + left + 1 + 3 and session.nit == 0
 
 
@@ -153,7 +157,8 @@ def test_the_trace_begins_at_x0_and_ends_at_x():
     assert "<polyline" in page and "3,000" in page and "nan" not in page
     assert trace.queries[0] == 0 and trace.queries[-1] == result.nfev
     assert trace.objective[0] == pytest.approx(zofw.problems.mean_value(f, np.zeros(f.dim)))
-    assert trace.objective[-1] == result.fun == pytest.approx(zofw.problems.mean_value(f, result.last))
+    assert trace.objective[-1] == pytest.approx(zofw.problems.mean_value(f, result.last))
+    assert result.fun == trace.objective.min() == zofw.problems.mean_value(f, result.x)
     assert result.ndiagnosis == len(trace) * f.n
     assert np.all(np.diff(trace.time) >= 0) and set(trace.names) == {"gap", "gamma"}
     assert list(trace.to_frame().columns)[:5] == ["nit", "nfev", "nlmo", "fun", "time"]

@@ -21,9 +21,9 @@ import pytest
 
 import zofw
 from conftest import ended_by_signal, quadratic_sum
-from zofw.run.answering import pipeline
-from zofw.run.files import lock, run_files
-from zofw.run.files.run_files import RunFiles
+from zofw.run.answering import open_answer
+from zofw.run.files import lock, store
+from zofw.run.files.store import RunFiles
 
 SCRIPT = Path(killable.__file__)
 NAMES = list(zofw.methods())
@@ -31,7 +31,7 @@ NAMES = list(zofw.methods())
 
 @pytest.fixture(autouse=True)
 def every_evaluation_written_down_at_once(monkeypatch):
-    monkeypatch.setattr(pipeline, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(open_answer, "KEPT_SECONDS", 0.0)
 
 
 def wait_for(paid: Path, process: subprocess.Popen, evaluations: int = 1) -> None:
@@ -180,41 +180,44 @@ def interrupted(path: Path, f, after: int, **settings: object) -> None:
         killable.run("zsfw-dvr", path, box, **settings)
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "foreign"])
-def test_the_previous_checkpoint_is_used_where_the_last_is_broken(damage, tmp_path, monkeypatch, caplog):
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "foreign", "gone"])
+def test_the_log_alone_gives_the_run(damage, tmp_path, monkeypatch, caplog):
     path, f = tmp_path / "run.npz", killable.problem()
     whole = killable.run("zsfw-dvr", None, f)
-    monkeypatch.setattr(run_files, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(run_files, "SHARE", 0)
+    monkeypatch.setattr(store, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(store, "SHARE", 0)
     interrupted(path, f, whole.nfev - 7)
-    text = path.read_bytes()
+    text, log = path.read_bytes(), tmp_path / "run.npz.journal"
     broken = {
         "cut": text[:-40],
         "flip": text[:300] + bytes([text[300] ^ 255]) + text[301:],
         "empty": b"",
         "foreign": b"GIF89a" * 100,
-    }[damage]
-    path.write_bytes(broken)
+    }
+    path.unlink() if damage == "gone" else path.write_bytes(broken[damage])
+    (tmp_path / f".run.npz.{32 * 'a'}.part").write_bytes(b"half a checkpoint")
     paid = tmp_path / "paid"
     with caplog.at_level(logging.WARNING, logger="zofw"):
         result = zofw.resume(path, killable.problem(paid))
-    assert "The one before it" in caplog.text
+    assert ("gives the run" in caplog.text) == (damage != "gone")
     np.testing.assert_array_equal(result.x, whole.x)
     assert result.ledger == whole.ledger and paid.stat().st_size == 7
-    assert (tmp_path / "run.npz.broken").read_bytes() == broken
+    assert sorted(os.listdir(tmp_path)) == ["paid", "run.npz", "run.npz.journal"]
     path.write_bytes(b"")
-    (tmp_path / "run.npz.previous").write_bytes(b"")
-    with pytest.raises(zofw.FileError, match=r"run\.npz\.previous is not a zofw checkpoint"):
+    log.write_bytes(b"")
+    with pytest.raises(zofw.FileError, match=r"run\.npz is not a zofw checkpoint"):
         zofw.resume(path, f)
 
 
-def test_a_process_killed_between_the_two_renames(tmp_path):
+def test_a_log_that_has_grown_long_begins_again_with_a_checkpoint(tmp_path, monkeypatch):
     path, f = tmp_path / "run.npz", killable.problem()
-    whole = killable.run("zo-fw", path, f)
-    os.replace(path, tmp_path / "run.npz.previous")
-    (tmp_path / f".run.npz.{32 * 'a'}.part").write_bytes(b"half a checkpoint")
-    assert zofw.resume(path, f).nfev == whole.nfev
-    assert sorted(os.listdir(tmp_path)) == ["run.npz", "run.npz.journal", "run.npz.previous"]
+    whole = killable.run("zsfw-dvr", None, f)
+    for name, value in {"CHECKPOINT_SECONDS": 0.0, "SHARE": 0, "PRUNED_BYTES": 20_000}.items():
+        monkeypatch.setattr(store, name, value)
+    interrupted(path, f, whole.nfev - 7)
+    assert (tmp_path / "run.npz.journal").stat().st_size < 20_000 + store.journal.ROOM
+    path.unlink()
+    np.testing.assert_array_equal(zofw.resume(path, f).x, whole.x)
 
 
 @pytest.mark.parametrize("at_once", [4, None])

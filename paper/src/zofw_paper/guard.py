@@ -7,6 +7,8 @@ from typing import ParamSpec
 
 from zofw.cli import guard
 
+__all__ = ["guarded"]
+
 P = ParamSpec("P")
 
 

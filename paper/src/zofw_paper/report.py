@@ -24,6 +24,17 @@ from zofw_paper.images import draw_adversarial, reached, stored_images
 from zofw_paper.store import read_json, write_json
 from zofw_paper.summary import CaseSummary, Curve, Summary, compare, described, read_summary, summarise
 
+__all__ = [
+    "OVERTAKING",
+    "ends",
+    "make_report",
+    "overtaking",
+    "protocol",
+    "render",
+    "write_report",
+    "write_tables",
+]
+
 TEMPLATE = "report.html.j2"
 TINY = 1e-16  # below, a gap is drawn as this
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -101,12 +112,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "words": words, "by_heading": by_heading, "values": dict.values}
-    environment.globals |= {
-        "ends": ends,
-        "telling": telling,
-        "overtaking": overtaking,
-        "OVERTAKING": OVERTAKING,
-    }
+    environment.globals |= {"ends": ends, "overtaking": overtaking, "OVERTAKING": OVERTAKING}
     return environment
 
 
@@ -164,14 +170,6 @@ def ends(summary: Summary, case: CaseSummary) -> list[dict[str, str]]:
         for curve in best
         for end in [curve.end]
     ]
-
-
-def telling(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Return rows without the columns that say nothing: quartiles of single runs, rates of methods that have none."""
-    empty = {"lr"} if all(row["lr"] == "–" for row in rows) else set()
-    if all(row["runs"] == "1" for row in rows):
-        empty |= {"runs", "quartiles"}
-    return [{name: cell for name, cell in row.items() if name not in empty} for row in rows]
 
 
 def overtaking(case: CaseSummary) -> list[list[str]]:

@@ -2,7 +2,7 @@
 
 spec.json         what is run, and its fingerprint; it names no code
 environment.json  versions, processor, threads, the commit and the fingerprint of the method's code
-checkpoint.npz    the session, with the journal of what was answered since, as :mod:`zofw.run.files.run_files` keeps them;
+checkpoint.npz    the session, with the journal of what was answered since, as :mod:`zofw.run.files.store` keeps them;
                   removed when the run is finished
 trace.csv         queries, objective, … along the way
 result.npz        the :class:`zofw.Result`
@@ -23,6 +23,8 @@ from zofw.run import Trace
 from zofw.run.record.trace import COLUMNS
 from zofw.storage import write_whole
 from zofw_paper.records import SpecError, plain, record
+
+__all__ = ["Folder", "StoreError", "read_json", "read_record", "read_trace", "write_json", "write_trace"]
 
 T = TypeVar("T")
 

@@ -10,6 +10,8 @@ import typer
 
 from zofw.cli.console import errors
 
+__all__ = ["CommandError", "guarded"]
+
 P = ParamSpec("P")
 
 

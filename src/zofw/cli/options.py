@@ -6,4 +6,6 @@ from typing import Annotated
 
 import typer
 
+__all__ = ["Json"]
+
 Json = Annotated[bool, typer.Option("--json", help="Print only JSON on stdout, for programs.")]

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from zofw.atoms import Array
-from zofw.core.query import Answer, Indices, Query
+from zofw.core.answer import Answer
+from zofw.core.query import Indices, Query
 from zofw.core.task import FirstOrderTask, Info, State, Task
 
 Step: TypeAlias = Generator[Query, Answer, tuple[Any, Info]]

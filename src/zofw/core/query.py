@@ -270,6 +270,10 @@ class Query:
         Direction j meets component ``batch[j]`` alone, instead of every direction meeting every component.
     each
         0 for the mean over the batch; m to get the m numbers of every component separately (``VALUE`` only).
+    enough
+        None to wait for all values. A number m to continue once m values of this query or of earlier ones
+        have come: the rest are NaN in the answer and reach the method later, in ``Answer.late``. For
+        the VALUE stencil and one component: a row is one evaluation.
     inside
         The set that every evaluated point is to be an exact member of, where one is.
     size, count
@@ -290,6 +294,7 @@ class Query:
     paired: bool
     inside: Clips | None
     each: int
+    enough: int | None
     size: int = field(init=False, repr=False)
     count: int = field(init=False, repr=False)
     width: int = field(init=False, repr=False)
@@ -307,6 +312,7 @@ class Query:
         paired: bool = False,
         inside: Clips | None = None,
         each: int = 0,
+        enough: int | None = None,
     ) -> None:
         anchors = np.asarray(anchors, dtype=float).view()
         anchors = anchors if anchors.ndim == 2 else np.atleast_2d(anchors)
@@ -319,7 +325,7 @@ class Query:
         points, width = width, size * each if each else width
         vars(self).update(
             anchors=anchors, batch=batch, directions=directions, radius=radius, stencil=stencil, purpose=purpose,
-            variance=variance, paired=paired, inside=inside, each=each, size=size, count=count, width=width,
+            variance=variance, paired=paired, inside=inside, each=each, enough=enough, size=size, count=count, width=width,
             cost=k * points * (1 if paired else size),
         )  # fmt: skip
         if size == 0:
@@ -331,6 +337,11 @@ class Query:
             )
         if each and (variance or stencil is not Stencil.VALUE):
             raise ValueError("A query for the numbers of each component takes the VALUE stencil.")
+        if enough is not None and (enough < 1 or size != 1 or each or stencil is not Stencil.VALUE):
+            raise ValueError(
+                "enough= is a number of at least 1, for the VALUE stencil and one component; got "
+                f"{enough!r} with {stencil.value} and {size} components."
+            )
         if directions is not None and not radius > 0:
             raise ValueError(f"A query along directions needs a radius > 0; got {radius!r}.")
         if directions is not None and directions.dim != dim:
@@ -420,17 +431,6 @@ class Query:
             parts.append(x[None, :])
         points = np.concatenate(parts)
         return points if self.inside is None else self.members(points)
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """Means over the batch at every point of the stencil, (k, width), or the numbers of each component in its order.
-
-    If the query asks for them, variances of differences, (k, b).
-    """
-
-    values: Array
-    variance: Array | None = None
 
 
 def blocks(total: int, size: int) -> list[tuple[int, int]]:

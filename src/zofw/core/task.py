@@ -119,7 +119,8 @@ class Task:
     """What a zeroth-order method may know of its problem: the set, the sizes, the budget. Never the objective.
 
     The session keeps ``paid`` and ``lmos``: what the run had paid when the open iteration began, with that iteration's own
-    queries. What failed meanwhile is seen by the next iteration.
+    queries; and ``failed``: the points, each with its component, at which f is known to have failed for good when the
+    iteration began. What fails meanwhile is seen by the next iteration, or by this one when it is begun again.
     """
 
     set: ConvexSet
@@ -144,6 +145,7 @@ class Task:
     )
     workers: int = 1  # evaluations that are made at the same time: a query of k takes ⌈k / workers⌉ rounds
     each: int = 0  # how many numbers a component has, for such a function: ``Query.each`` of a query for it
+    failed: tuple[tuple[Array, int], ...] = field(default=(), compare=False, repr=False)
 
     @property
     def remaining(self) -> float:

@@ -21,8 +21,8 @@ from zofw.desk.request import Request
 from zofw.desk.round import Round, check_counts
 from zofw.run import Session
 from zofw.run.files.documents import FileError
-from zofw.run.files.journal import EntryKind
 from zofw.run.record.run import FAILED
+from zofw.run.session.events import Failed, Part
 from zofw.sets import SetLike
 
 if TYPE_CHECKING:
@@ -160,21 +160,24 @@ class Desk:
 
     def _turn(self) -> None:
         """Answer the session as soon as its query is complete, and unfold the next one."""
-        while (query := self.session.ask()) is not None:
+        session = self.session
+        while (query := session.ask()) is not None:
             if self._round is None:
-                run = self.session.run
-                self._round = Round(query, run.number, run.identity, self.size, self.merge)
+                self._round = Round(query, session.number, session.run.identity, self.size, self.merge)
                 self._recall(self._round)
                 continue
-            if not self._round.complete:
+            if self._round.query is not query:  # withdrawn
+                self._keep_partial(self._round)
+            elif not self._round.complete:
                 return
-            answer = self._round.answer()
-            self.spared += self._round.whole.units - len(self._round)
+            else:
+                self.spared += self._round.whole.units - len(self._round)
+                session.tell(query, self._round.answer())
             self._set_aside()
-            self.session.tell(query, answer)
+        if self._round is not None and not self._round.complete:
+            self._keep_partial(self._round)
         self._set_aside()
-        if self.session.files is not None:
-            self.session.files.save(self.session.snapshot())
+        session.keep()
 
     def _set_aside(self) -> None:
         """The open query is answered, or withdrawn."""
@@ -213,10 +216,7 @@ class Desk:
         """
         self._check_held()
         if self._round is not None:
-            paid = self._round.whole.paid
-            self._keep_partial(self._round)
-            self._set_aside()
-            self.session.drop(paid)
+            self.session.drop()
             self._turn()
             self._publish()
 
@@ -280,9 +280,8 @@ class Desk:
         order = np.argsort(numbers)
         numbers, values = numbers[order], values[order]
         for tile, sums in round.portions(numbers, values):
-            self.session.note(EntryKind.PART, tile=tile, arrays=[sums.values])
+            self.session.put(Part(self.session.number, tile, sums.values))
         round.fill(numbers, values)
-        self.session.in_hand = round.whole.paid
         self._finish(round, np.unique(numbers // round.size))
 
     def _finish(self, round: Round, blocks: Indices) -> None:
@@ -304,7 +303,7 @@ class Desk:
             self._keep(round, block)
 
     def _fail(self, reply: Reply, numbers: Indices) -> None:
-        """Charge what failed and ask again; the entry of the journal says how much will have been charged by then."""
+        """Charge evaluations that failed, and ask for them again."""
         round = self._round
         name = NAME.fullmatch(reply.id)
         if round is None or name is None or not reply.failed:
@@ -314,37 +313,27 @@ class Desk:
         failed = np.intersect1d(wanted, named)
         if not len(failed):
             return
-        for reason in dict.fromkeys(reply.failed.values()):
+        reasons = [*dict.fromkeys(reply.failed.values())]
+        for reason in reasons:
             logger.warning("Request %s: evaluations failed: %s", reply.id, reason)
         cost = len(failed) if reply.paid else 0
-        charged = self.session.ledger[FAILED] + cost
-        self.session.note(EntryKind.AGAIN, charged, arrays=[np.append(round.code, failed).astype(float)])
+        tiles = tuple(round.places(failed))
         round.ask_again(failed)
-        self._charge(round, cost)
-
-    def _charge(self, round: Round, cost: int) -> None:
-        if cost and not self.session.fail(cost, round.whole.paid):
-            self._keep_partial(round)
-            self._set_aside()
+        self.session.put(Failed(self.session.number, tiles, cost, "; ".join(reasons)))
 
     def _recall(self, round: Round) -> None:
-        """What the journal has of the query that was open when the desk was left."""
-        entries, self.session.parts = self.session.parts, []
-        told: dict[int, float] = {}
-        charged = 0
-        for entry in entries:
-            if entry.kind is EntryKind.PART:
-                first = round.whole.number(entry.tile)
-                told = dict(enumerate(entry.arrays[0].tolist(), first)) | told
-            elif entry.arrays[0][0] == round.code:
-                round.ask_again(entry.arrays[0][1:].astype(np.int64))
-                charged = entry.a
-        if not entries:
+        """Enter what the run has of its open query."""
+        asked = self.session.rules.open
+        if asked is None or not (asked.parts or asked.failures):
             return
+        told: dict[int, float] = {}
+        for part in asked.parts:
+            told |= dict(enumerate(part.values.tolist(), round.whole.number(part.tile)))
+        for event in asked.failures:
+            if event.tiles:
+                round.ask_again(round.numbers_of(event.tiles))
         round.refill(told)
-        self.session.in_hand = round.whole.paid
         self._finish(round, np.unique(np.flatnonzero(round.known) // round.size))
-        self._charge(round, max(0, charged - self.session.ledger[FAILED]))
 
     # ------------------------------------------------------------------ the folder
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zofw.core import Answer, Array, Indices, Query, blocks
+from zofw.core import Answer, Array, Indices, Query, Tile, blocks
 from zofw.desk.request import Request
 from zofw.differences import LARGEST, STEEPEST
 from zofw.problems.abilities import Sums, abilities
-from zofw.problems.evaluate import Part, cells
-from zofw.run.answering.pipeline import OpenAnswer
+from zofw.problems.evaluate import TilePart, single_evaluations
+from zofw.run.answering.open_answer import OpenAnswer
 
 TOGETHER = 1 << 20  # coordinates of points unfolded at a time: 8 MB
 
@@ -72,11 +72,6 @@ class Round:
 
     def __len__(self) -> int:
         return len(self.values)
-
-    @property
-    def code(self) -> int:
-        """The fingerprint as a number, for a journal."""
-        return int(self.label[-4:], 16)
 
     @property
     def complete(self) -> bool:
@@ -158,16 +153,7 @@ class Round:
             yield self._nearby[1][unit - start]
 
     def _unfold(self, start: int, stop: int) -> Evaluations:
-        seen: Evaluations = []
-
-        def look(x: Array, component: int) -> float:
-            seen.append((x, component))
-            return 0.0
-
-        for tile in self.whole.cut(start, stop):
-            for _ in cells(look, self.query, tile):
-                pass
-        return seen
+        return [one for tile in self.whole.cut(start, stop) for one in single_evaluations(self.query, tile)]
 
     def _find_twins(self) -> list[list[int]]:
         first: dict[tuple[bytes, int], int] = {}
@@ -182,7 +168,7 @@ class Round:
 
     # ------------------------------------------------------------------ being told
 
-    def portions(self, numbers: Indices, values: Array) -> Iterator[Part]:
+    def portions(self, numbers: Indices, values: Array) -> Iterator[TilePart]:
         """Values of ascending numbers as parts of the answer."""
         units, known = numbers, values
         if self.twins is not None:
@@ -195,7 +181,7 @@ class Round:
             told = known[np.searchsorted(units, run)]
             for tile in self.whole.cut(int(run[0]), int(run[-1]) + 1):
                 count = tile.stop - tile.start
-                yield Part(tile, Sums(told[:count]))
+                yield TilePart(tile, Sums(told[:count]))
                 told = told[count:]
 
     def fill(self, numbers: Indices, values: Array) -> None:
@@ -213,6 +199,19 @@ class Round:
             numbers = [j for j, units in enumerate(self.twins) if units[0] in told]
             values = [told[self.twins[j][0]] for j in numbers]
         self.fill(np.array(numbers, dtype=np.int64), np.array(values))
+
+    def places(self, numbers: Indices) -> list[Tile]:
+        """Return the first unit of each evaluation as a tile of one cell."""
+        units = numbers.tolist() if self.twins is None else [self.twins[j][0] for j in numbers.tolist()]
+        return [tile for unit in units for tile in self.whole.cut(unit, unit + 1)]
+
+    def numbers_of(self, tiles: Iterable[Tile]) -> Indices:
+        """Return the evaluations whose first units are these cells."""
+        units = [self.whole.number(tile) for tile in tiles]
+        if self.twins is not None:
+            first = {twins[0]: j for j, twins in enumerate(self.twins)}
+            units = [first[unit] for unit in units]
+        return np.array(units, dtype=np.int64)
 
     def ask_again(self, numbers: Indices) -> None:
         """Evaluations of one block that failed go into a further request."""

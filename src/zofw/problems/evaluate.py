@@ -20,7 +20,7 @@ TILE_COMPONENTS = 8192
 Cell = float | Array  # what one evaluation brings: a number, or as many as the query asks for
 
 
-class Part(NamedTuple):
+class TilePart(NamedTuple):
     """What a tile, or the cells of it that were meant, came to."""
 
     tile: Tile
@@ -202,6 +202,21 @@ def cells(one: Callable[[Array, int], Cell], query: Query, tile: Tile) -> Iterat
                 yield value
                 at += 1
             row += 1
+
+
+def single_evaluations(query: Query, tile: Tile) -> list[tuple[Array, int]]:
+    """Return point and component of each evaluation of some cells, or of a tile that has only one."""
+    if not tile.stop and query.tile_cost(tile) > 1:
+        return []
+    found: list[tuple[Array, int]] = []
+
+    def look(x: Array, component: int) -> float:
+        found.append((x, component))
+        return 0.0
+
+    for _ in cells(look, query, tile if tile.stop else tile.cells(0, 1)):
+        pass
+    return found
 
 
 def _points(query: Query, tile: Tile, anchor: int, row: int, most: int) -> Array:

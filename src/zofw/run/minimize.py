@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from zofw.algorithms import is_first_order
 from zofw.core import Array, EvaluationError, MethodLike, Outer, Problem, Seed
 from zofw.problems.abilities import abilities
-from zofw.run.answering.pipeline import ExecutorError, Here, Pipeline
+from zofw.run.answering.drive import Answering, Diagnosing, drive
+from zofw.run.answering.engine import ExecutorError, Here
 from zofw.run.answering.policy import Retry, as_policy
-from zofw.run.answering.signals import Interrupted, Signals, look
-from zofw.run.files.run_files import RunFiles
+from zofw.run.answering.signals import Signals, look
+from zofw.run.files.store import RunFiles
 from zofw.run.given import as_problem, entropy_of, first_known, numbers, refuse
-from zofw.run.record.status import Status
 from zofw.run.session.session import Observer, Session
-from zofw.run.session.told import AnswerRefused
 from zofw.run.spec import LimitSettings, Settings, hands, with_settings
 from zofw.sets import SetLike, as_set, without_dictionaries
 
@@ -131,7 +130,7 @@ def minimize(
     method, rng = settings.get("method", "auto"), settings.get("rng")
     limits = {name: limit for name, limit in settings.items() if name in LimitSettings.__annotations__}
     workers = settings.pop("workers", None)
-    with _files(checkpoint) as files, _pipeline(problem, timeout, on_error) as pipeline:
+    with _files(checkpoint) as files, _answering(problem, timeout, on_error) as answering:
         if files is not None and files.exists and not resume:
             raise FileExistsError(
                 f"{checkpoint} holds a run already, and it is not overwritten. Continue it with resume=True, choose another "
@@ -140,25 +139,25 @@ def minimize(
         if files is not None and files.exists:
             given = {name: cast(float, limit) for name, limit in limits.items() if limit is not None}
             session = _continue(
-                pipeline, files, region, method, rng, watchers, outer, given, workers, executor
+                answering, files, region, method, rng, watchers, outer, given, workers, executor
             )
         elif resume is True:
             raise FileNotFoundError(f"There is no run to resume in {checkpoint}; resume='auto' begins one.")
         else:
-            settings["workers"], reason = _employ(pipeline, workers, executor)
+            settings["workers"], reason = _employ(answering, workers, executor)
             session = Session(
                 region,
                 dim=problem.dim,
                 n=problem.n,
                 observers=watchers,
                 outputs=abilities(problem).outputs,
-                **({} if outer else _attached(pipeline, diagnose is not None or is_first_order(method))),
+                **({} if outer else _attached(answering, diagnose is not None or is_first_order(method))),
                 **settings,
             )
             session.run.reasons |= reason
             if files is not None:
                 session.write_to(files)
-        return drive(pipeline, session, progress)
+        return _driven(answering, session, progress)
 
 
 def resume(
@@ -209,11 +208,11 @@ def resume(
             "resume needs a problem. Make one with zofw.problems.BlackBox(function, dim=…), or continue with "
             "zofw.minimize(function, set, …, checkpoint=path, resume=True)."
         )
-    with _files(path) as files, _pipeline(fun, timeout, on_error) as pipeline:
+    with _files(path) as files, _answering(fun, timeout, on_error) as answering:
         if files is None or not files.exists:
             raise FileNotFoundError(f"There is no run to resume in {path}.")
-        session = _continue(pipeline, files, set, method, None, observers, outer, limits, workers, executor)
-        return drive(pipeline, session, progress)
+        session = _continue(answering, files, set, method, None, observers, outer, limits, workers, executor)
+        return _driven(answering, session, progress)
 
 
 @contextmanager
@@ -230,21 +229,21 @@ def _files(path: str | os.PathLike[str] | None) -> Iterator[RunFiles | None]:
 
 
 @contextmanager
-def _pipeline(problem: Problem, timeout: float | None, on_error: str | Retry) -> Iterator[Pipeline]:
+def _answering(problem: Problem, timeout: float | None, on_error: str | Retry) -> Iterator[Answering]:
     """Whoever answers queries, for the time of a run."""
     if timeout is not None and not (isinstance(timeout, (int, float)) and timeout > 0):
         raise ValueError(f"timeout should be a positive number of seconds; got {timeout!r}.")
     policy = as_policy(on_error)
     with Signals() as signals:
-        pipeline = Pipeline(problem, Here(problem, timeout), policy, signals)
+        answering = Answering(problem, Here(problem, timeout), policy, signals)
         try:
-            yield pipeline
+            yield answering
         finally:
-            pipeline.engine.close()
+            answering.engine.close()
 
 
 def _employ(
-    pipeline: Pipeline, workers: WorkersLike | None, executor: ExecutorLike | None
+    answering: Answering, workers: WorkersLike | None, executor: ExecutorLike | None
 ) -> tuple[int, dict[str, str]]:
     """Let workers evaluate. Return their number, which is 1 for ``executor``, and a reason."""
     if executor is not None:
@@ -259,66 +258,51 @@ def _employ(
         return 1, {}
     from zofw.run.workers.pools import crew
 
-    found = crew(given, pipeline.problem, pipeline.engine.timeout)
-    pipeline.engine = found.engine
+    found = crew(given, answering.problem, answering.engine.timeout)
+    answering.engine = found.engine
     if executor is not None:
         return hands("workers", 1 if workers is None else workers), {}
     logger.info("Workers: %s.", found.reason)
     return found.number, {"workers": found.reason}
 
 
-def drive(pipeline: Pipeline, session: Session, progress: bool | None = None) -> Result:
-    """Have a session's queries answered until it stops."""
+def _driven(answering: Answering, session: Session, progress: bool | None) -> Result:
+    """Return the result of a run whose queries are answered here, with progress on a terminal."""
     from zofw.run.session.observers import Progress
 
-    files = session.files
     bar = Progress(session, shown=progress)
     watchers: list[Observer] = [bar] if bar.shown else []
-    if is_first_order(session.run.method):  # which asks nothing, so that nobody would see a signal
+    if is_first_order(session.run.method):  # it asks nothing, so nothing else looks for signals
         watchers.append(lambda session: look())
     session.observers += watchers
+    files = session.files
     try:
-        while (query := session.ask()) is not None:
-            answer = pipeline.answer(session, query)
-            if answer is None:
-                continue
-            try:
-                session.tell(query, answer)
-            except AnswerRefused as error:  # paid for and given up, so that the run can go on with another
-                session.drop(query.cost)
-                raise EvaluationError(str(error)) from error
-    except Interrupted:
-        session.stop(Status.INTERRUPTED)
+        drive(answering, session)
     except (EvaluationError, ExecutorError) as error:
         if isinstance(error, EvaluationError):
             run = session.run
             error.locate(
-                query=run.number, iteration=run.nit, seed=run.entropy, paid=run.nfev + session.in_hand,
-                advice="" if pipeline.policy != Retry(0) else GOING_ON,
+                query=run.number, iteration=run.nit, seed=run.entropy, paid=run.nfev,
+                advice="" if answering.policy != Retry(0) else GOING_ON,
             )  # fmt: skip
         if files is not None:
-            files.save(session.snapshot())
             error.add_note(f"The run is saved in {files.path}; zofw.resume(path, problem) continues it.")
-        raise
-    except BaseException:
-        if files is not None:
-            files.save(session.snapshot())
         raise
     finally:
         session.observers = [one for one in session.observers if one not in watchers]
         bar.close()
     if files is not None:
-        files.save(session.snapshot())
-        pipeline.signals.where = f", saved in {files.path}"
-    pipeline.signals.result = result = session.result()
+        session.keep()
+        answering.signals.where = f", saved in {files.path}"
+    answering.signals.result = result = session.result()
     return result
 
 
-def _attached(pipeline: Pipeline, diagnosed: bool) -> dict[str, Any]:
+def _attached(answering: Answering, diagnosed: bool) -> dict[str, Any]:
     """What a session is handed of a problem: its mean, computed or, where diagnosis was asked for, evaluated."""
-    able = abilities(pipeline.problem)
+    able = abilities(answering.problem)
     objective: Callable[[Array], float] | None = able.mean or (
-        able.value or pipeline.mean if diagnosed else None
+        able.value or Diagnosing(answering) if diagnosed else None
     )
     return {
         "objective": objective,
@@ -330,7 +314,7 @@ def _attached(pipeline: Pipeline, diagnosed: bool) -> dict[str, Any]:
 
 
 def _continue(
-    pipeline: Pipeline,
+    answering: Answering,
     files: RunFiles,
     set: SetLike | None,
     method: MethodLike,
@@ -342,16 +326,22 @@ def _continue(
     executor: ExecutorLike | None,
 ) -> Session:
     """The run in the files, if it is the one that was asked for."""
-    problem = pipeline.problem
-    number, _ = _employ(pipeline, workers, executor)
+    problem = answering.problem
+    number, _ = _employ(answering, workers, executor)
     if workers is not None:
         limits = {**limits, "workers": number}
     session = Session.resume(
-        files, set=set, method=method, observers=observers, outer=outer, **_attached(pipeline, True), **limits
+        files,
+        set=set,
+        method=method,
+        observers=observers,
+        outer=outer,
+        **_attached(answering, True),
+        **limits,
     )
     run = session.run
     if workers is executor is None:
-        _employ(pipeline, run.workers, None)
+        _employ(answering, run.workers, None)
     if (problem.dim, problem.n) != (run.dim, run.n):
         raise ValueError(
             f"{files.path} holds a run with dim={run.dim} and n={run.n}; the problem has dim={problem.dim} and "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["DataError"]
+
 
 class DataError(ValueError):
     """Data that are missing, damaged, malformed or not what their name promises; it names the file."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from zofw.core import EvaluationError
 
+SLICE_SECONDS = 0.1  # of a wait: a suspended process loses at most one of them
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
 DROPS = 10  # iterations that on_error="skip" gives up before it looks at how many evaluations fail
-RATE = 0.1  # share of evaluations that may fail where iterations are skipped
+RATE = 0.5  # share of evaluations that may fail if iterations are skipped
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Retry:
         Seconds before the first repetition; doubled for each further one, up to ``longest``.
     skip
         How many iterations of the run may be dropped once repeating has not helped; beyond that number, as many as there are
-        while at most a tenth of all evaluations has failed. What a dropped iteration has paid is counted, nothing of it is
+        while at most half of all evaluations have failed. What a dropped iteration has paid is counted, nothing of it is
         used, and it is begun again with new random numbers, so with another batch and other directions. A method without
         randomness asks the same again. 0 drops none.
     longest
@@ -83,7 +86,7 @@ def as_policy(on_error: str | Retry) -> Retry:
     raise ValueError(f"on_error should be 'raise', 'skip' or a Retry(times, backoff); got {on_error!r}.")
 
 
-class Stopped(EvaluationError):
+class KeyboardStop(EvaluationError):
     """The objective was interrupted, by Ctrl-C or from within, and the run is to end where it is."""
 
 
@@ -108,7 +111,7 @@ def blamed(error: BaseException) -> EvaluationError:
     if isinstance(error, Exception):
         found = EvaluationError(reason)
     elif isinstance(error, (KeyboardInterrupt, SystemExit)):
-        found = Stopped(reason)
+        found = KeyboardStop(reason)
     else:
         found = Escaped(reason, error)
     found.__cause__ = error
@@ -133,10 +136,17 @@ def within(timeout: float | None, call: Callable[P, T], *arguments: P.args, **na
             ended.put(error)
 
     threading.Thread(target=work, daemon=True, name="zofw-oracle").start()
-    try:
-        error = ended.get(timeout=timeout)
-    except queue.Empty:
-        raise EvaluationError(f"The objective did not answer within {timeout:g} seconds.") from None
+    left = timeout
+    while True:
+        slice_ = min(left, SLICE_SECONDS)
+        began = time.monotonic()
+        try:
+            error = ended.get(timeout=slice_)
+            break
+        except queue.Empty:  # a longer wait is one in which this process was suspended
+            left -= min(time.monotonic() - began, 2 * slice_)
+            if left <= 0:
+                raise EvaluationError(f"The objective did not answer within {timeout:g} seconds.") from None
     if error is not None:
         raise error
     return answer[0]

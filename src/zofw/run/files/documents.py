@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
 import os
 import sys
@@ -135,14 +136,8 @@ def _find(path: str, known: Mapping[str, type] | None) -> Any:
     )
 
 
-def write_document(
-    path: str | os.PathLike[str], kind: str, version: int, content: object, kept: Path | None = None
-) -> None:
-    """Write one value to one file, atomically: a temporary file in the same folder, fsync, rename.
-
-    The file that was there before is renamed to ``kept``, where that is given, once the new one is whole.
-    """
-    path = Path(path)
+def dump_document(kind: str, version: int, content: object) -> bytes:
+    """Return one value as the bytes of an npz file with checksums."""
     arrays: Arrays = {}
     body = encode(content, arrays)
     head = {
@@ -151,21 +146,33 @@ def write_document(
         "arrays": {name: _digest(array) for name, array in arrays.items()},
     }
     head["body"] = hashlib.sha256(json.dumps(body).encode()).hexdigest()
-    text = json.dumps({"head": head, "body": body}).encode()
-    write_whole(
-        path,
-        lambda stream: np.savez(
-            stream, allow_pickle=False, document=np.frombuffer(text, dtype=np.uint8), **arrays
-        ),
-        kept=kept,
-    )
+    text = np.frombuffer(json.dumps({"head": head, "body": body}).encode(), dtype=np.uint8)
+    stream = io.BytesIO()
+    np.savez(stream, allow_pickle=False, document=text, **arrays)
+    return stream.getvalue()
+
+
+def write_document(path: str | os.PathLike[str], kind: str, version: int, content: object) -> None:
+    """Write one value to one file, atomically: a temporary file in the same folder, fsync, rename."""
+    text = dump_document(kind, version, content)
+    write_whole(Path(path), lambda stream: stream.write(text))
 
 
 def read_document(
     path: str | os.PathLike[str], kind: str, version: int, known: Mapping[str, type] | None = None
 ) -> Any:
     """Read what ``write_document`` wrote; anything else is a :class:`FileError` that says what was found."""
-    text = Path(path).read_bytes()
+    return parse_document(Path(path).read_bytes(), path, kind, version, known)
+
+
+def parse_document(
+    text: bytes,
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    known: Mapping[str, type] | None = None,
+) -> Any:
+    """Return the value that ``dump_document`` made bytes of; ``path`` is named in errors."""
     try:
         arrays = read_arrays(text, stored=True)
         document = json.loads(arrays.pop("document").tobytes())
@@ -193,8 +200,8 @@ def read_document(
 def other_version(path: str | os.PathLike[str], found: object, wanted: int) -> str:
     """What to do with a file of another version."""
     remedy = (
-        " It was written by zofw 0.1: finish the run with that version, or begin it again."
-        if found == 1
+        " It was written by an earlier zofw: finish the run with that version, or begin it again."
+        if isinstance(found, int) and isinstance(wanted, int) and found < wanted
         else ""
     )
     return f"{path} has format version {found}; this zofw reads version {wanted}.{remedy}"

@@ -1,110 +1,156 @@
-"""An append-only file of what was paid for since a checkpoint: numbers and checksums, nothing that could be executed.
+"""The log of a run: an append-only file of events, numbers and checksums, nothing that can be executed.
 
-The file begins with 8 letters, a version and the identity of its run. Every entry is its length, a digest and its body;
-the digest is keyed with the one before it, so an entry is accepted only behind the entries it was written behind:
+The file begins with 8 letters, a version and the identity of its run. Every entry is its length, a
+digest and its body; the digest is keyed with the one before it, so an entry is accepted only behind
+the entries it was written behind:
 
     entry  =  length (8)  digest (8)  body
-    body   =  kind (1)  serial (8)  number (8)  a (8)  b (8)  seconds (8)  tile (6·8)  then arrays
+    body   =  kind (1)  serial (8)  query (8)  seconds (8)  length (4)  fields (JSON)  then arrays
     array  =  axes (1)  lengths (8 each)  numbers
 
-A part of an answer says by its tile which rows and columns of the query, and which cells of those, it covers.
+The first entry, of kind 0, is a checkpoint; every other one is an event, see
+:mod:`zofw.run.session.events`. So the log alone gives the run.
 
-An entry is handed to the operating system before the run goes on, so it survives the end of the process, however sudden;
-it is forced to the disk when a second has passed since that was last done, so a power failure costs at most the answers
-of one second. Room for what comes next is reserved before anything is asked for, as zeros behind the last entry.
+An entry is given to the operating system before the run continues, so it survives the end of the
+process, however sudden. It is forced to the disk once a second, so a power failure costs at most the
+answers of one second. Room for the next entries is reserved before anything is asked for, as zeros
+behind the last entry.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import logging
 import math
 import os
 import struct
 import time
 from dataclasses import dataclass
-from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
 
 from zofw.core import Array, Tile
 from zofw.run.files.documents import FileError, other_version
+from zofw.run.record.status import Status
+from zofw.run.session.events import (
+    KINDS,
+    Answered,
+    Diagnosed,
+    Dropped,
+    Event,
+    Extended,
+    Failed,
+    Part,
+    Stopped,
+)
 
 logger = logging.getLogger("zofw")
 
-LETTERS, VERSION = b"ZOFWJRNL", 2
+LETTERS, VERSION = b"ZOFWJRNL", 3
 HEAD = struct.Struct("<8sH16s")  # letters, version, identity
 FRAME = struct.Struct("<Q8s")  # length of the body, digest
-BODY = struct.Struct("<BQQqqd6q")  # kind, serial, number, a, b, seconds, tile
+BODY = struct.Struct("<BQQdI")  # kind, serial, query, seconds, length of the fields
+BASE = 0  # the kind of the first entry
 SYNC_SECONDS = 1.0
 ROOM = 1 << 17  # bytes that are reserved ahead
 NOT_HERE = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # file systems that cannot reserve
+NUMBERS = {kind: number for number, kind in enumerate(KINDS, 1)}
 
 
-class EntryKind(IntEnum):
-    """What an entry says about the query of its number."""
-
-    ANSWER = 1  # values, and variances where asked
-    PART = 2  # sums of a tile, or values of single evaluations in it
-    AGAIN = 3  # evaluations of a desk that failed and are asked for again; with them, a is charged to the line "failed"
-    FAILED = 4  # a evaluations brought nothing, and b that had are given up
-    DROPPED = 5  # the iteration is begun again; b evaluations of the open query are given up
-
-
-NOWHERE = Tile(0, 0, 0, 0)
+def pack(serial: int, event: Event) -> bytes:
+    """Return the body of an event's entry."""
+    text, arrays = _fields(event)
+    parts = [BODY.pack(NUMBERS[type(event)], serial, event.query, event.seconds, len(text)), text]
+    for array in arrays:
+        parts.append(struct.pack(f"<B{array.ndim}Q", array.ndim, *array.shape))
+        parts.append(np.ascontiguousarray(array, dtype="<f8").tobytes())
+    return b"".join(parts)
 
 
-@dataclass(frozen=True, eq=False)
-class Entry:
-    """One event of a run: its serial among all, the number of the query it is about, and what it brought."""
-
-    kind: EntryKind
-    serial: int
-    number: int
-    a: int = 0
-    b: int = 0
-    seconds: float = 0.0
-    tile: Tile = NOWHERE
+def _fields(event: Event) -> tuple[bytes, tuple[Array, ...]]:
+    """Return what an entry has of an event beyond its query and its time."""
+    fields: object
     arrays: tuple[Array, ...] = ()
+    match event:
+        case Answered():
+            return b"", (event.values,) if event.variance is None else (event.values, event.variance)
+        case Part():
+            fields = list(event.tile)
+            arrays = (event.values,) if event.squares is None else (event.values, event.squares)
+        case Failed():
+            tiles = [list(tile) for tile in event.tiles]
+            fields = [tiles, event.cost, event.reason, event.again, event.lost]
+        case Dropped():
+            return b"", ()
+        case Diagnosed():
+            fields = [event.row, event.value, event.cost]
+        case Extended():
+            fields = [dict(event.limits), event.turn]
+        case Stopped():
+            fields = [event.status.name, event.turn, event.reason]
+    return json.dumps(fields).encode(), arrays
 
-    def pack(self) -> bytes:
-        parts = [BODY.pack(self.kind, self.serial, self.number, self.a, self.b, self.seconds, *self.tile)]
-        for array in self.arrays:
-            parts.append(struct.pack(f"<B{array.ndim}Q", array.ndim, *array.shape))
-            parts.append(np.ascontiguousarray(array, dtype="<f8").tobytes())
-        return b"".join(parts)
 
-    @classmethod
-    def unpack(cls, body: bytes) -> Entry:
-        kind, serial, number, a, b, seconds, *tile = BODY.unpack_from(body)
-        at, arrays = BODY.size, []
-        while at < len(body):
-            axes = body[at]
-            shape = struct.unpack_from(f"<{axes}Q", body, at + 1)
-            at, size = at + 1 + 8 * len(shape), 8 * math.prod(shape)
-            if size > len(body) - at:
-                raise ValueError("an array is longer than its entry")
-            arrays.append(np.frombuffer(body[at : at + size], dtype="<f8").astype(float).reshape(shape))
-            at += size
-        whole = (1,) if tile[5] else (2, 2)
-        axes_of = {EntryKind.ANSWER: (2, 2), EntryKind.PART: whole, EntryKind.AGAIN: (1,)}.get(
-            EntryKind(kind), ()
-        )
-        if (
-            min(a, b, *tile) < 0
-            or not 0 <= seconds < math.inf
-            or any(not np.isfinite(array).all() for array in arrays)
-        ):
-            raise ValueError("an entry has numbers that cannot be")
-        if [array.ndim for array in arrays] != list(axes_of[: len(arrays)]) or bool(axes_of) != bool(arrays):
-            raise ValueError("an entry has other arrays than its kind")
-        return cls(EntryKind(kind), serial, number, a, b, seconds, Tile(*tile), tuple(arrays))
+def unpack(body: bytes) -> tuple[int, Event]:
+    """Return the serial and the event of an entry, or raise ValueError if no run wrote it."""
+    kind, serial, query, seconds, length = BODY.unpack_from(body)
+    at, arrays = BODY.size + length, []
+    fields = json.loads(body[BODY.size : at]) if length else []
+    while at < len(body):
+        axes = body[at]
+        shape = struct.unpack_from(f"<{axes}Q", body, at + 1)
+        at, size = at + 1 + 8 * len(shape), 8 * math.prod(shape)
+        if size > len(body) - at:
+            raise ValueError("an array is longer than its entry")
+        arrays.append(np.frombuffer(body[at : at + size], dtype="<f8").astype(float).reshape(shape))
+        at += size
+    if not 1 <= kind <= len(KINDS) or not 0 <= seconds < math.inf:
+        raise ValueError("an entry has a kind or a time that cannot be")
+    return serial, _event(KINDS[kind - 1], query, seconds, fields, arrays)
+
+
+def _event(kind: type[Event], query: int, seconds: float, fields: list[object], arrays: list[Array]) -> Event:
+    """Return an event from what its entry has."""
+    values = (*arrays, None)
+    axes = [array.ndim for array in arrays]
+    loose = kind is Answered and len(arrays) == 1  # NaN for rows that have not come
+    if any(np.isinf(array).any() or (not loose and np.isnan(array).any()) for array in arrays):
+        raise ValueError("an entry has numbers that cannot be")
+    match kind.__name__, fields:
+        case "Answered", [] if axes in ([2], [2, 2]):
+            return Answered(query, arrays[0], values[1], seconds=seconds)
+        case "Part", [*numbers] if axes in ([1], [2], [2, 2]):
+            tile = _tile(numbers)
+            if bool(tile.stop) == (axes == [1]):
+                return Part(query, tile, arrays[0], values[1], seconds=seconds)
+        case "Failed", [list(tiles), int(cost), str(reason), int(again), bool(lost)] if min(cost, again) >= 0:
+            whole = tuple(_tile(tile) for tile in tiles)
+            return Failed(query, whole, cost, reason, again, lost, seconds=seconds)
+        case "Dropped", []:
+            return Dropped(query, seconds=seconds)
+        case "Diagnosed", [int(row), float(value), int(cost)] if cost >= 0:
+            return Diagnosed(query, row, value, cost, seconds=seconds)
+        case "Extended", [dict(limits), int(turn)]:
+            return Extended(query, limits, turn, seconds=seconds)
+        case "Stopped", [str(status), int(turn), str(reason)] if status in Status.__members__:
+            return Stopped(query, Status[status], turn, reason, seconds=seconds)
+    raise ValueError("an entry has other fields or arrays than its kind")
+
+
+def _tile(numbers: object) -> Tile:
+    """Return six whole numbers of at least 0 as a tile."""
+    if not isinstance(numbers, list) or len(numbers) != 6:
+        raise ValueError("a tile has six numbers")
+    if not all(type(number) is int and number >= 0 for number in numbers):
+        raise ValueError("a tile has whole numbers of at least 0")
+    return Tile(*numbers)
 
 
 class Journal:
-    """The open end of a journal.
+    """The open end of a log.
 
     Parameters
     ----------
@@ -113,10 +159,14 @@ class Journal:
     identity
         16 bytes that tell this run from every other.
     size, digest
-        The end of the last sound entry, as :func:`read` found it; nothing for a new journal.
+        The end of the last sound entry, as :func:`read` found it; nothing for a new log.
+    base
+        The checkpoint with which a new log begins.
     """
 
-    def __init__(self, path: Path, identity: bytes, size: int = 0, digest: bytes = b"") -> None:
+    def __init__(
+        self, path: Path, identity: bytes, size: int = 0, digest: bytes = b"", base: bytes = b""
+    ) -> None:
         self.path = path
         flags = os.O_RDWR | os.O_CREAT
         for system in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW"):
@@ -131,15 +181,20 @@ class Journal:
                 head = HEAD.pack(LETTERS, VERSION, identity)
                 self._write(head)
                 self._digest = _digest(head, b"")
+                self.append(BODY.pack(BASE, 0, 0, 0.0, 0) + base)
                 os.fsync(self._file)
             self.reserve()
         except OSError:
             os.close(self._file)
             raise
 
-    def append(self, entry: Entry) -> None:
+    @property
+    def size(self) -> int:
+        """Return the bytes of all entries."""
+        return self._size
+
+    def append(self, body: bytes) -> None:
         """Write one entry, whole or not at all."""
-        body = entry.pack()
         digest = _digest(body, self._digest)
         self._write(FRAME.pack(len(body), digest) + body)
         self._digest = digest
@@ -176,6 +231,7 @@ class Journal:
         self._synced = time.monotonic()
 
     def close(self) -> None:
+        """Cut off the room that is left, and close the file."""
         try:
             os.ftruncate(self._file, self._size)
             self.sync()
@@ -185,28 +241,29 @@ class Journal:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """The sound entries of a journal, and where the next one goes."""
+    """The sound entries of a log, and where the next one goes."""
 
-    entries: list[Entry]
+    base: bytes
+    events: list[tuple[int, Event]]
     size: int
     digest: bytes
-    damaged: bool  # whether something other than one torn entry at the end was left out
+    damaged: bool  # True if something other than one torn entry at the end was left out
 
 
-def read(path: Path, identity: bytes) -> Reading:
-    """The entries up to the first that is torn or damaged. A journal of another run is refused."""
+def read(path: Path, identity: bytes | None = None) -> Reading:
+    """Return the entries up to the first that is torn or damaged; refuse the log of another run."""
     text = path.read_bytes()
     if len(text) < HEAD.size:
-        return Reading([], 0, b"", not HEAD.pack(LETTERS, VERSION, identity).startswith(text))
+        return Reading(b"", [], 0, b"", not LETTERS.startswith(text[: len(LETTERS)]))
     letters, version, owner = HEAD.unpack_from(text)
     if letters != LETTERS:
         raise FileError(f"{path} is not a journal of zofw.")
     if version != VERSION:
         raise FileError(other_version(path, version, VERSION))
-    if owner != identity:
+    if identity is not None and owner != identity:
         raise FileError(f"{path} is the journal of another run than the checkpoint beside it.")
-    entries: list[Entry] = []
-    at, digest = HEAD.size, _digest(text[: HEAD.size], b"")
+    events: list[tuple[int, Event]] = []
+    base, at, digest = b"", HEAD.size, _digest(text[: HEAD.size], b"")
     while len(text) - at >= FRAME.size:
         length, expected = FRAME.unpack_from(text, at)
         body = text[at + FRAME.size : at + FRAME.size + length]
@@ -215,14 +272,17 @@ def read(path: Path, identity: bytes) -> Reading:
         if not length and not any(text[at:]):
             break  # room that was reserved
         if _digest(body, digest) != expected:
-            torn = not any(text[at + FRAME.size + length :])  # nothing behind it, or room that was reserved
-            return Reading(entries, at, digest, damaged=not torn)
+            torn = not any(text[at + FRAME.size + length :])  # nothing behind it, or reserved room
+            return Reading(base, events, at, digest, damaged=not torn)
         try:
-            entries.append(Entry.unpack(body))
-        except (ValueError, struct.error, IndexError):
-            return Reading(entries, at, digest, damaged=True)
+            if base:
+                events.append(unpack(body))
+            else:
+                base = body[BODY.size :]
+        except (ValueError, struct.error, IndexError, TypeError):
+            return Reading(base, events, at, digest, damaged=True)
         at, digest = at + FRAME.size + length, expected
-    return Reading(entries, at, digest, damaged=False)
+    return Reading(base, events, at, digest, damaged=False)
 
 
 def _digest(text: bytes, previous: bytes) -> bytes:

@@ -7,13 +7,12 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 from scipy.optimize import OptimizeResult
 
 from zofw.core import Array
 from zofw.extras import extra
 from zofw.run.files.documents import read_document, write_document
-from zofw.run.record.run import Known, Run
+from zofw.run.record.run import Known, Run, lower
 from zofw.run.record.show import as_html, as_text
 from zofw.run.record.status import Status
 from zofw.run.record.trace import Trace
@@ -104,11 +103,23 @@ class Result(Record):
     nrecomputed: int
 
     @classmethod
-    def of(cls, run: Run, last: Known, paid: int = 0) -> Result:
-        """Return a run as a result, with f at its last iterate; ``paid`` evaluations of the open query are in hand."""
+    def of(cls, run: Run, fun: float | None = None, found: Known | None = None) -> Result:
+        """Return a run as a result.
+
+        Parameters
+        ----------
+        run
+            The run as it is now.
+        fun
+            The exact mean at the last iterate, if it was diagnosed.
+        found
+            The lowest point among single evaluations of the open query.
+        """
         gap = run.gap
+        here = run.here if fun is None else None
+        last = Known(run.x, math.nan if fun is None else fun) if here is None else here
         last = replace(last, gap=gap, gap_error=None if gap is None else run.info.gap_error)
-        point = returned(run, last)
+        point = returned(run, last, found)
         sampled = f" fun is the mean of {point.drawn:,} of {run.n:,} components." if point.drawn else ""
         return cls(
             x=point.x.copy(),
@@ -119,11 +130,11 @@ class Result(Record):
             status=run.status,
             message=run.message + sampled,
             nit=run.nit,
-            nfev=run.nfev + paid,
+            nfev=run.nfev,
             nlmo=run.nlmo,
             gap=point.gap,
             gap_error=point.gap_error,
-            ledger=run.ledger | ({"open query": paid} if paid else {}),
+            ledger=dict(run.ledger),
             trace=run.trace,
             method=run.method.name,
             settings=repr(run.method),
@@ -179,32 +190,13 @@ class Result(Record):
         return cls(**read_document(path, "result", VERSION))
 
     def plot(self, *, optimum: float | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the objective, or its distance to ``optimum`` on a log axis, against queries; return the axes.
-
-        The last point of the curve is marked with what ended the run. Needs the extra ``plot``.
-        """
+        """Objective, or its distance to ``optimum`` on a log axis, against queries (extra ``plot``); returns the axes."""
         pyplot = extra("matplotlib.pyplot", "plot")
         if ax is None:
             _, ax = pyplot.subplots(figsize=(6, 4), layout="constrained")
         trace = self.trace
         height = trace.objective if optimum is None else trace.objective - optimum
         ax.plot(trace.queries, height, label=self.method)
-        known = np.flatnonzero(np.isfinite(height))
-        if known.size:
-            end = float(trace.queries[known[-1]]), float(height[known[-1]])
-            words = self.status.name.lower().replace("_", " ")
-            (mark,) = ax.plot(
-                *end, marker="o" if self.success else "X", color="C2" if self.success else "C3", linestyle=""
-            )
-            ax.annotate(
-                words,
-                end,
-                (0, 8),
-                textcoords="offset points",
-                ha="right",
-                va="bottom",
-                color=mark.get_color(),
-            )
         ax.set_xscale("symlog", linthresh=max(1.0, float(trace.queries[1]) if len(trace) > 1 else 1.0))
         if optimum is not None:
             ax.set_yscale("log")
@@ -215,16 +207,17 @@ class Result(Record):
         return ax
 
 
-def returned(run: Run, last: Known) -> Known:
-    """The last iterate, unless a point is known to be lower; where its gap was found small, that one.
+def returned(run: Run, last: Known, found: Known | None = None) -> Known:
+    """Return the lowest point that was paid for, stated or diagnosed; the last iterate if it is certified.
 
-    Of a sum whose last iterate was not evaluated whole, nothing is known to be lower. Where a method has measured noise, the
-    least of many values is the luckiest: it has to be lower by eight times the noise.
+    If f at the last iterate of a sum is unknown, no point is known to be lower. If a method has
+    measured noise, the lowest of many values is the luckiest: it has to be lower by eight times the
+    noise.
     """
-    best, noise = run.best, run.info.numbers.get("noise", 0.0)
+    noise, best = run.info.numbers.get("noise", 0.0), lower(lower(run.best, run.given), found)
     if (
         best is None
-        or run.status in (Status.CONVERGED, Status.ESTIMATED)
+        or run.status is Status.CONVERGED
         or (math.isnan(last.value) and (run.n > 1 or noise > 0))
     ):
         return last

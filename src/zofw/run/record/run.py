@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 
-from zofw.core import Algorithm, Answer, Array, ConvexSet, Info, Outer, Purpose, State
+from zofw.core import Algorithm, Answer, Array, ConvexSet, Info, Late, Outer, Purpose, State
 from zofw.run.record.status import Status
 from zofw.run.record.trace import Trace
 from zofw.run.spec import Limits
 
+ROWS_PER_DECADE = 20  # of the trace, by default
 FAILED = "failed"  # the line of the ledger for what was paid and brought no answer
 
 
@@ -20,15 +22,12 @@ class BudgetError(ValueError):
     """The budget cannot pay for one iteration; ``least`` is what it takes."""
 
     def __init__(self, budget: int, least: int, reserve: int, method: str, sized: bool = False) -> None:
-        kept = (
-            f", and {reserve} {'is' if reserve == 1 else 'are'} kept back to evaluate f at the end"
-            if reserve
-            else ""
-        )
+        verb = "is" if reserve == 1 else "are"
+        kept = f", and {reserve} {verb} kept back to evaluate f at the end" if reserve else ""
         other = ", or choose a smaller batch or fewer directions" if sized else ""
         super().__init__(
-            f"A budget of {budget} queries was given; one iteration of {method} takes {least - reserve}{kept}. Give at least "
-            f"{least}{other}."
+            f"A budget of {budget} queries was given; one iteration of {method} takes "
+            f"{least - reserve}{kept}. Give at least {least}{other}."
         )
         self.least = least
 
@@ -45,20 +44,48 @@ class Known:
     drawn: int = 0  # components of a sample; 0 if all were asked
 
 
+def lower(one: Known | None, other: Known | None) -> Known | None:
+    """Return the point with the lower value, the first of equal ones."""
+    if one is None or math.isnan(one.value):
+        return other if other is not None and math.isfinite(other.value) else one
+    return other if other is not None and other.value < one.value else one
+
+
+@dataclass(frozen=True, eq=False)
+class Pending:
+    """An evaluation under way of a query that was answered without it; it is owed."""
+
+    query: int
+    row: int
+    x: Array
+    component: int
+    purpose: Purpose
+
+
+@dataclass(frozen=True, eq=False)
+class FailedPoint:
+    """An evaluation that failed for good, and the reason."""
+
+    x: Array
+    component: int
+    reason: str
+
+
 @dataclass
 class Iteration:
-    """An open iteration: the answers it has had, and the budget and workers that its generator saw when it began."""
+    """An open iteration: its answers, and what its generator saw when it began."""
 
     answers: list[Answer] = field(default_factory=list)
     spent: int = 0
     paid: int = 0
     budget: int | None = None
+    failures: int = 0
     workers: int = 0  # 0 before it begins
 
 
 @dataclass
 class Run:
-    """Everything a run is and has become. The rules that change it are :class:`~zofw.Session`'s, and nobody else's.
+    """Everything a run is and has become. Only :class:`~zofw.run.session.rules.Rules` changes it, by events.
 
     Attributes
     ----------
@@ -82,6 +109,17 @@ class Run:
         The best of the points that were known before, if its value is checked in the first iteration.
     best, here, seen
         The lowest point that was evaluated whole, f at x itself where that is known, and the last such points.
+    given
+        The lowest point that was stated, diagnosed, or paid for in a query that was withdrawn.
+    failures
+        Evaluations that failed for good, oldest first.
+    pending, late
+        Evaluations under way of queries that were answered without them, and such values for the next answer.
+    waiting, turns, verdict, wants
+        True between two iterations; how many iterations were begun; the status with which the next one is
+        not begun; and whether the last row of the trace is to be diagnosed.
+    ending
+        The status that is to come once nothing is pending.
     diagnosed, recomputed
         Evaluations for diagnosis, and those made again because a worker died over them; in no other count.
     dearest, redraws, dropped, lost, closing_row
@@ -91,7 +129,7 @@ class Run:
     workers
         Evaluations that are made at the same time, from the coming iteration on.
     serial, seconds
-        Entries of the journal that are included, and seconds of queries and computation.
+        Events that are included, and seconds of queries and computation.
     nfev, granted
         In no file: what the ledger adds up to, and what iterations may spend in all, which is the budget without the reserve.
     """
@@ -140,8 +178,27 @@ class Run:
     each: int = 0
     stated: Known | None = None
     workers: int = 1
+    given: Known | None = None
+    failures: list[FailedPoint] = field(default_factory=list)
+    pending: list[Pending] = field(default_factory=list)
+    late: list[Late] = field(default_factory=list)
+    waiting: bool = True
+    turns: int = 0
+    verdict: Status | None = None
+    ending: Status | None = None
+    wants: bool = False
     nfev: int = field(init=False, default=0)
     granted: int | None = field(init=False, default=None)
+
+    def copy(self) -> Run:
+        """Return the run as it is now, which later events leave alone."""
+        copied = replace(self, trace=Trace(list(self.trace.rows), list(self.trace.infos)))
+        for name in ("seen", "failures", "pending", "late", "ledger", "reasons"):
+            vars(copied)[name] = vars(self)[name].copy()
+        for name in ("open", "learning"):
+            vars(copied)[name] = replace(vars(self)[name], answers=list(vars(self)[name].answers))
+        copied.nfev, copied.granted = self.nfev, self.granted
+        return copied
 
     @property
     def x(self) -> Array:
@@ -149,6 +206,11 @@ class Run:
         x = np.asarray(self.state.x).view()
         x.setflags(write=False)
         return x
+
+    @property
+    def rows_per_decade(self) -> int:
+        """Return the rows of the trace per decade of queries."""
+        return self.diagnose or (ROWS_PER_DECADE if self.pays else 0)
 
     @property
     def gap(self) -> float | None:

@@ -10,6 +10,7 @@ from zofw.core import Array, ConvexSet, Directions, Indices, Matrix, Query, Tile
 from zofw.core.query import Derived
 from zofw.directions import Explicit
 from zofw.directions.implicit import touched_product
+from zofw.run.record.run import Run
 from zofw.sets import Custom, Product, can_clip
 
 POINT_NUMBERS = 1 << 20  # numbers of dense directions alive at any time: 8 MB
@@ -113,3 +114,16 @@ def keep_inside(query: Query, set: ConvexSet) -> Query:
         )
     anchors = (1.0 - shrink) * query.anchors + shrink * np.asarray(centre)
     return replace(query, anchors=anchors, directions=directions)
+
+
+def too_near(query: Query, run: Run) -> str | None:
+    """Return a sentence if a law of directions spreads points nearer than the resolution."""
+    if query.directions is None or isinstance(query.asked, Explicit):
+        return None
+    length = query.radius * float(np.linalg.norm(query.directions.columns(0, 1)))
+    if length >= run.resolution:
+        return None
+    return (
+        f"{run.method.name} asks for points {length:.2g} apart, and resolution={run.resolution:g} says that they are one. "
+        "Give the method a larger radius, or take method='auto'."
+    )

@@ -23,7 +23,7 @@ class Intermediate(Record):
 
     def __getattr__(self, name: str) -> Any:
         if name == "fun":
-            self["fun"] = self["_session"].diagnosis.value()
+            self["fun"] = self["_session"].value()
             return self["fun"]
         return super().__getattr__(name)
 

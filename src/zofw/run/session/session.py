@@ -1,26 +1,34 @@
-"""The rules of a run beyond its loop: failures, drops, new limits, observers, and what is written down when."""
+"""A run whose queries are answered from outside: every change of it is an event that is checked, kept, applied.
+
+put(event)  =  rules.check(event)  →  store.append(event)  →  rules.apply(event)
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 import os
+import threading
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
-from zofw.core import Array, Batch, Indices, Pattern
-from zofw.run.files.journal import EntryKind
-from zofw.run.files.run_files import RunFiles, write_alone
+from zofw.core import Answer, Array, Batch, EvaluationError, Indices, Pattern, Query, Task
+from zofw.run.files.store import MemoryStore, RunFiles, write_alone
 from zofw.run.given import refuse
-from zofw.run.record.run import FAILED, Iteration, Run
+from zofw.run.record.run import Run, RunView
 from zofw.run.record.status import Status
-from zofw.run.session.beginning import Attached, begin, resume
-from zofw.run.session.ending import cost_of_value
-from zofw.run.session.loop import Loop
+from zofw.run.session.answer_checks import check_answer
+from zofw.run.session.clock import Clock
+from zofw.run.session.events import Answered, Diagnosed, Dropped, Event, Extended, Failed, Stopped
+from zofw.run.session.rules import Rules
+from zofw.run.session.run_warnings import AssumptionWatch, RadiusWatch
+from zofw.run.session.start import Attached, begin
 from zofw.run.spec import Settings, Spec, size, with_settings
 from zofw.sets import SetLike
 
@@ -28,12 +36,13 @@ if TYPE_CHECKING:
     from zofw.run.record.result import Result
 
 logger = logging.getLogger("zofw")
+
 Observer = Callable[["Session"], None]
 
 
 @with_settings
-class Session(Loop):
-    """Ask, tell, checkpoint: a run whose queries somebody else answers.
+class Session(RunView):
+    """Ask, tell, checkpoint: a run whose queries are answered by the caller.
 
     Parameters
     ----------
@@ -56,9 +65,17 @@ class Session(Loop):
     Attributes
     ----------
     run
-        Everything the run has become, as one value: what :meth:`checkpoint` writes.
+        What the run's events have made of it, as one value.
     task
         What the method sees.
+    rules
+        The rules of events; ``rules.open`` is the open query with its parts.
+    store
+        What keeps the events: memory or files.
+
+    Notes
+    -----
+    A session may be used by several threads: one at a time asks or puts an event.
 
     Examples
     --------
@@ -71,8 +88,6 @@ class Session(Loop):
     >>> session.result().nfev <= 100, session.result().success
     (True, True)
     """
-
-    observers: list[Observer]
 
     def __init__(
         self,
@@ -89,149 +104,260 @@ class Session(Loop):
         outputs: int = 1,
         **settings: Unpack[Settings],
     ) -> None:
-        refuse(
-            {name: given for name, given in settings.items() if name not in Settings.__annotations__}, Session
-        )
+        refuse({name: 0 for name in settings if name not in Settings.__annotations__}, Session)
         spec = Spec(set=set, dim=dim, n=n, outputs=outputs, **settings)
-        run, task = begin(spec, Attached(None, None, objective, gradient, support, pattern, observers, dtype))
-        self.observers = list(observers)
-        self.take_up(run, task, objective, dtype)
+        attached = Attached(None, None, objective, gradient, support, pattern, observers, dtype)
+        self.take(*begin(spec, attached), attached)
 
-    def _charge(self, line: str, cost: int) -> None:
-        self.run.ledger[line] += cost
-        self.run.nfev += cost
+    def take(self, run: Run, task: Task, attached: Attached) -> None:
+        """Take over a run as it is, new or saved."""
+        self.run, self.task = run, task
+        self.rules = Rules(run, task)
+        self.store: MemoryStore | RunFiles = MemoryStore(run)
+        self.observers: list[Observer] = list(attached.observers)
+        self.objective = attached.objective
+        self.clock = Clock(run.seconds)
+        self._lock = threading.RLock()
+        self._radii, self._assumptions = RadiusWatch(attached.dtype), AssumptionWatch(run.number == 0)
+        self._observed, self._ended = run.nit, False
+        self._answered: Query | None = None
 
-    def fail(self, cost: int, paid: int = 0) -> bool:
-        """Charge ``cost`` evaluations that brought nothing; whether the budget still allows the open query.
+    def mark_observed(self) -> None:
+        """Leave out observers for iterations that ended before the run was resumed, except the last one."""
+        run = self.run
+        last = run.waiting and run.status is Status.RUNNING and run.nit > 0
+        self._observed, self._ended = run.nit - last, run.status is not Status.RUNNING
 
-        Where it does not, the ``paid`` evaluations that the query has already had are charged as well, and the iteration
-        ends as one that runs out of budget does.
+    def settle(self) -> None:
+        """Begin what is to be begun."""
+        with self._lock:
+            self._settle()
+
+    # ------------------------------------------------------------------ asking and telling
+
+    @property
+    def remaining(self) -> float:
+        """Return the queries that may still be asked: by iterations or, at the end, about x."""
+        return self.rules.remaining
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds spent on queries and computation, without diagnosis."""
+        return self.clock.read()
+
+    @property
+    def number(self) -> int:
+        """Return the number of the open query, or of the next one."""
+        return self.run.number
+
+    def ask(self) -> Query | None:
+        """Return the open query, or None: the run has stopped, or waits for rows that are owed."""
+        with self._lock:
+            self._settle()
+            asked = self.rules.open
+            return None if asked is None or self.run.status is not Status.RUNNING else asked.query
+
+    def tell(self, query: Query, answer: Answer | ArrayLike) -> None:
+        """Answer the open query: an :class:`~zofw.core.Answer`, or its means as an array of shape (k, width).
+
+        The answer is checked, then kept, then counted and used.
         """
-        run = self.run
-        allowed = self._open is None or self._open.cost <= self.remaining - cost
-        if cost or not allowed:
-            self.note(EntryKind.FAILED, cost, 0 if allowed else paid)
-        self._charge(FAILED, cost)
-        run.lost += cost
-        if not allowed:
-            self._charge(FAILED, paid)
-            self._open, self.parts, self.in_hand = None, [], 0
-            self._advance()
-        return allowed
+        with self._lock:
+            asked = self.rules.open
+            if asked is None or query is not asked.query:
+                known = query is self._answered
+                known_said = ": it was answered before, and its first answer counts" if known else ""
+                raise ValueError(
+                    f"This is not the open query{known_said}. Ask for the open one, answer it, and tell "
+                    "the answer once."
+                )
+            if isinstance(answer, Answer) and not query.variance and query.fits(answer.values):
+                sound = Answer(answer.values.copy())
+            else:
+                sound = check_answer(query, answer)
+            if query.radius <= self._radii.below:
+                self._radii(query, sound)
+            if self.run.n == 1 or (query.batch.indices is None and not query.paired):
+                self._assumptions(query, sound, self.run)
+            self._answered = query
+            self.put(Answered(asked.number, sound.values, sound.variance))
 
-    def drop(self, paid: int = 0) -> None:
-        """Begin the open iteration again with new random numbers, charging what its open query has already had."""
-        run = self.run
-        self.note(EntryKind.DROPPED, b=paid)
-        self.parts, self.in_hand = [], 0
-        self._charge(FAILED, paid)
-        run.dropped += 1
-        self._close()
-        if run.closing is None:
-            run.redraws += 1
-            run.open = Iteration()
-        else:
-            self._end(run.closing)
+    def put(self, event: Event) -> None:
+        """Take an event: check it, keep it, apply it; then begin what is to be begun.
 
-    def recompute(self, cost: int) -> None:
-        """Count evaluations that are made again because a worker died over them."""
-        self.run.recomputed += cost
+        This is the only way to change a run. A desk, a pool or a person that has a value of the open
+        query, or of one whose rows come late, puts a :class:`~zofw.run.session.events.Part`.
+        """
+        with self._lock:
+            self._enter(event)
+            self._settle()
 
-    def stop(self, status: Status = Status.INTERRUPTED) -> None:
-        """End the run here; the open iteration is dropped from the result but kept by a checkpoint."""
-        self._end(status)
+    def _enter(self, event: Event) -> None:
+        vars(event).update(seconds=self.clock.read())
+        self.rules.check(event)
+        self.store.append(self.run.serial, event)
+        self.rules.apply(event)
+
+    def fail(self, cost: int, reason: str = "") -> bool:
+        """Charge evaluations without a value. Return True if the budget still allows the open query."""
+        with self._lock:
+            asked = self.rules.open
+            self.put(Failed(self.number, cost=cost, reason=reason))
+            return asked is self.rules.open
+
+    def drop(self) -> None:
+        """Give up the open iteration, charge what its open query has had, and begin it again with new random numbers."""
+        self.put(Dropped(self.number))
+
+    def stop(self, status: Status = Status.INTERRUPTED, reason: str = "") -> None:
+        """End the run here; an open iteration is kept and continued if the run is resumed."""
+        self.put(Stopped(self.number, status, self.run.turns, reason))
 
     def extend(self, **limits: float | None) -> None:
-        """Replace some of the limits, of a run that has stopped as well: it then goes on where it was.
+        """Replace some of the limits; a run that has stopped continues where it was.
 
         Another number of ``workers`` counts from the coming iteration on, and ``reasons`` says so.
         """
-        run, workers = self.run, limits.pop("workers", None)
-        if workers is not None and size("workers", workers) != run.workers:
-            said = f"from iteration {run.nit + bool(run.open.workers)} on {workers}, before {run.workers}"
-            run.reasons["workers"] = "; ".join([*filter(None, [run.reasons.get("workers")]), said])
-            run.workers = int(workers)
+        workers = limits.get("workers")
+        if workers is not None and size("workers", workers) != self.run.workers:
             logger.info("The run continues with %d workers; its bits are now those of that number.", workers)
-        if limits and run.closing is not None:
-            self._close()
-            run.closing, run.learning = None, Iteration()
-        if limits:
-            run.limits = run.limits.with_(**limits)
-        if run.pays and run.limits.budget is not None and not run.each:
-            run.reserve = cost_of_value(run.n, run.limits.budget)
-        run.granted = run.limits.granted(run.reserve)
-        self.task.max_iter = run.limits.max_iter
-        if self._step is None:
-            self.reopen()
-        elif self._open is not None and self._open.cost > self.remaining:
-            self._open = None
-            self._advance()
+        with self._lock:
+            old = {**vars(self.run.limits), "workers": self.run.workers}
+            changed = {name: limit for name, limit in limits.items() if old.get(name, math.nan) != limit}
+            self._ended = False
+            self.put(Extended(self.number, changed, self.run.turns))
 
-    def reopen(self) -> None:
-        """Let a run that had stopped short of convergence go on: its limits are looked at again."""
-        run = self.run
-        if run.status in (Status.CONVERGED, Status.ESTIMATED):
-            return
-        if run.status is not Status.RUNNING:
-            run.status = Status.RUNNING
-            if run.closing_row:
-                run.trace.pop()
-                run.closing_row = False
-        iteration = run.open if run.closing is None else run.learning
-        if iteration.answers:
-            self._step = self._again(iteration)
-            self._advance(iteration.answers[-1])
+    # ------------------------------------------------------------------ between two iterations
 
-    # ------------------------------------------------------------------ observers and files
+    def _settle(self) -> None:
+        """Do what is due: diagnose, call observers, look at the time, save, and begin the next iteration."""
+        run, rules = self.run, self.rules
+        while True:
+            while rules.notices:
+                warnings.warn(rules.notices.pop(), UserWarning, stacklevel=4)
+            if run.wants and self.objective is not None:
+                self._diagnose(len(run.trace.rows) - 1)
+            if run.status is not Status.RUNNING:
+                break
+            if not run.waiting:
+                return
+            if self._observed != run.nit:
+                self._observed = run.nit
+                if not self._observe():
+                    self._enter(Stopped(run.number, Status.CALLBACK, run.turns))
+                    continue
+            limit = run.limits.max_time
+            late = limit is not None and self.seconds >= limit
+            if late and run.verdict is None and rules.limit_reached() is None:
+                self._enter(Stopped(run.number, Status.MAX_TIME, run.turns))
+                continue
+            if run.waiting and run.status is Status.RUNNING:
+                run.seconds = self.clock.read()
+                if self.store.due:
+                    self.store.keep(run)
+                rules.go_on()
+        if not self._ended:
+            self._ended = True
+            self._assumptions.at_the_end(run)
+            said = run.method.name, run.nit, run.nfev, run.message
+            logger.info("%s stopped after %d iterations and %d queries: %s", *said)
 
-    def _observed(self) -> bool:
-        """Whether no observer wants to stop."""
+    def _observe(self) -> bool:
+        """Call the observers; return False if one of them stops the run."""
         try:
             for observer in self.observers:
                 observer(self)
         except StopIteration:
             return False
-        if self.files is not None and self.files.due:
-            self.files.turn_over(self.snapshot())
         return True
 
-    def write_to(self, files: RunFiles, anew: bool = True) -> None:
-        """Keep the run in files from here on; ``anew`` with a checkpoint first."""
-        self.files = files
-        if anew and not files.exists:
-            files.begin(self.snapshot())
-        elif anew:
-            files.turn_over(self.snapshot())
-            for part in self.parts:
-                self.note(part.kind, part.a, part.b, part.tile, part.arrays)
+    def _diagnose(self, row: int) -> float:
+        """Compute the exact mean at the current iterate for a row of the trace; not charged, not timed."""
+        run, before = self.run, _made(self.objective)
+        value, cost = math.nan, run.n
+        assert self.objective is not None
+        try:
+            with self.clock:
+                value = float(self.objective(run.x))
+        except StopIteration as error:
+            raise EvaluationError(f"The objective raised StopIteration: {error}") from error
+        except BaseException:
+            row = -1
+            raise
+        finally:
+            made = _made(self.objective)
+            cost = run.n if made is None or before is None else made - before
+            self._enter(Diagnosed(run.number, row, value, cost))
+        return value
+
+    def value(self) -> float:
+        """Return the exact mean at the current iterate, not charged; NaN if nothing can compute it."""
+        run = self.run
+        if self.objective is None or run.pays:
+            return math.nan if run.here is None or run.here.error else run.here.value
+        with self._lock:
+            return self._diagnose(-1)
+
+    # ------------------------------------------------------------------ files and the result
+
+    @property
+    def files(self) -> RunFiles | None:
+        """Return the files that keep the run, if there are any."""
+        return self.store if isinstance(self.store, RunFiles) else None
+
+    def write_to(self, files: RunFiles) -> None:
+        """Keep the run in files from here on."""
+        with self._lock:
+            files.begin(self.store.saved())
+            self.store = files
+
+    def keep(self) -> None:
+        """Write a checkpoint if the run is between two iterations; its log has everything at any time."""
+        with self._lock:
+            if self.rules.settled:
+                self.store.keep(self.snapshot())
 
     def snapshot(self) -> Run:
-        """The run as a checkpoint writes it."""
-        self.run.seconds = self.diagnosis.clock.read()
+        """Return the run with the time that it has taken."""
+        self.run.seconds = self.clock.read()
         return self.run
 
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
-        """Save the run to one file: the state before the open iteration and the answers it has had."""
-        write_alone(self.snapshot(), Path(path))
+        """Save the run to one file: its state between two iterations, and the events since."""
+        with self._lock:
+            write_alone(self.store.saved(), Path(path))
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str] | RunFiles, **given: Any) -> Session:
-        """Continue a saved run bit for bit; with other limits (budget, max_iter, max_lmo, max_time), as far as they allow.
+        """Continue a saved run bit for bit; with other limits (budget, max_iter, …), as far as they allow.
 
-        Answers that ``minimize(…, checkpoint=path)`` wrote to a journal beside the file after it are told again, so none is
-        paid twice. ``objective``, ``gradient``, ``support``, ``pattern``, ``observers`` and ``dtype`` are those of the constructor. A set or
-        method of your own is recognised by handing over the object itself as ``set`` or ``method``, or its class in ``known``
-        under ``"module:name"``; what is handed over must equal what was saved. A set that is no dataclass is not in the
-        file and has to be handed over.
+        Events that ``minimize(…, checkpoint=path)`` wrote to the log beside the file are applied, so no
+        answer is paid twice. ``objective``, ``gradient``, ``support``, ``pattern``, ``observers`` and
+        ``dtype`` are those of the constructor. For a set or method of your own, give the object again
+        as ``set`` or ``method``, or its class in ``known`` under ``"module:name"``; it must equal what
+        was saved. A set that is no dataclass is not in the file and has to be given again.
         """
+        from zofw.run.session.resume import resume
+
         names = {field.name for field in dataclasses.fields(Attached)}
         attached = Attached(**{name: thing for name, thing in given.items() if name in names})
-        return resume(
-            cls, path, attached, {name: limit for name, limit in given.items() if name not in names}
-        )
+        return resume(cls, path, attached, {name: it for name, it in given.items() if name not in names})
 
     def result(self) -> Result:
-        """The run so far, as a :class:`~zofw.Result`: at the better of the last iterate and the best point paid for."""
+        """Return the run so far: at the lowest point that was paid for, stated or diagnosed."""
         from zofw.run.record.result import Result  # brings scipy.optimize, which takes long to import
 
-        return Result.of(self.snapshot(), self.diagnosis.last(), self.in_hand)
+        with self._lock:
+            run, asked = self.snapshot(), self.rules.open
+            if run.diagnose > 0 and self.objective is not None:
+                rows = run.trace.rows
+                fun = rows[-1][3] if rows and rows[-1][0] == run.nit else self._diagnose(-1)
+            else:
+                fun = None
+            return Result.of(run, fun, None if asked is None else asked.best)
+
+
+def _made(objective: object) -> int | None:
+    """Return how many evaluations a function of the mean has made, if it counts them."""
+    made = vars(objective).get("made") if hasattr(objective, "__dict__") else None
+    return made if isinstance(made, int) else None

@@ -9,7 +9,7 @@ import numpy as np
 
 from zofw.core import Answer, Batch, Purpose, Query, State
 from zofw.run.record.run import Known
-from zofw.run.session.ending import cost_of_value
+from zofw.run.session.stopping import cost_of_value
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ import numpy as np
 from zofw.core import Array, Problem
 from zofw.extras import extra
 from zofw.problems.sharded import Sharded
-from zofw.run.answering.pipeline import ExecutorError
+from zofw.run.answering.engine import ExecutorError
 from zofw.run.answering.signals import Interrupted, look
 from zofw.run.workers.places import Copies, Place, Places, Replicated
 from zofw.run.workers.tasks import Found, WorkerTask, work_on

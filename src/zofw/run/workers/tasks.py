@@ -28,7 +28,8 @@ from zofw.core import (
 )  # fmt: skip
 from zofw.extras import extra
 from zofw.problems.abilities import Sums, abilities
-from zofw.run.answering.pipeline import Here, OpenAnswer
+from zofw.run.answering.engine import Here
+from zofw.run.answering.open_answer import OpenAnswer
 from zofw.run.answering.policy import blamed
 
 T = TypeVar("T")

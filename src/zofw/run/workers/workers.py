@@ -16,8 +16,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from zofw.core import Array, EvaluationError, Problem, Tile
 from zofw.extras import extra
 from zofw.problems.abilities import Sums
-from zofw.problems.evaluate import Part
-from zofw.run.answering.pipeline import ExecutorError, OpenAnswer, Outcome, Todo
+from zofw.problems.evaluate import TilePart
+from zofw.run.answering.engine import ExecutorError, Outcome, Todo
+from zofw.run.answering.open_answer import OpenAnswer
 from zofw.run.workers import tasks
 from zofw.run.workers.tasks import Found, Sender, WorkerTask
 
@@ -65,8 +66,9 @@ class Scatters(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Sent:
-    """Tiles under way: when they were sent, and for which time."""
+    """Tiles under way: of which answer, when they were sent, and for which time."""
 
+    answer: OpenAnswer
     tiles: list[Tile]
     when: float
     attempt: int = 1
@@ -140,49 +142,51 @@ class Workers:
         self.pace = Pace()
         self._running: dict[Ticket, Sent] = {}
         self._ended: queue.SimpleQueue[Ticket] = queue.SimpleQueue()
-        self._query = ""
+        self._begun: OpenAnswer | None = None  # whose anchors the pool has
 
-    def outcomes(self, answer: OpenAnswer, todo: Todo) -> Iterator[Outcome | None]:
-        self._running, self._ended, self._query = {}, queue.SimpleQueue(), uuid.uuid4().hex
-        self.pool.begin(answer.query.anchors)
+    def outcomes(self, todo: Todo) -> Iterator[Outcome | None]:
         while todo or self._running:
             try:
-                self._send_some(answer, todo)
-                outcome = self._take(answer)
+                self._send_some(todo)
+                outcome = self._take()
             except BrokenExecutor:
-                yield self._lose(answer, todo)
+                yield from self._lose(todo)
                 self.pool.revive()
                 continue
             except ExecutorError:
-                yield self._lose(answer, todo)
+                yield from self._lose(todo)
                 raise
             yield outcome
 
-    def _send_some(self, answer: OpenAnswer, todo: Todo) -> None:
+    def _send_some(self, todo: Todo) -> None:
         workers = self.pool.workers
         while todo and len(self._running) < self.pace.window(workers):
-            if answer.shards is not None:
-                self._turn(answer, todo)
-            left = sum(_evaluations(tile) for tile in todo)
+            if todo[0][0].shards is not None:
+                self._turn(todo)
+            left = sum(_evaluations(tile) for _, tile in todo)
             size = self.pace.size(left, workers)
             if self.timeout is not None:
                 size = max(1, min(size, int(TASK_SECONDS / self.timeout)))
-            self._send(answer, _taken(todo, size, answer.part))
+            answer = todo[0][0]
+            self._send(answer, _taken(todo, size))
 
-    def _turn(self, answer: OpenAnswer, todo: Todo) -> None:
+    def _turn(self, todo: Todo) -> None:
         """Bring a tile of the part with the fewest tasks under way to the front."""
-        busy = Counter(answer.part(sent.tiles[0]) for sent in self._running.values())
-        todo.rotate(-min(range(len(todo)), key=lambda at: busy[answer.part(todo[at])]))
+        busy = Counter(sent.answer.part(sent.tiles[0]) for sent in self._running.values())
+        todo.rotate(-min(range(len(todo)), key=lambda at: busy[todo[at][0].part(todo[at][1])]))
 
     def _send(
         self, answer: OpenAnswer, tiles: list[Tile], attempt: int = 1, with_problem: bool = False
     ) -> None:
-        task = WorkerTask.of(answer, tiles, self.sender, self._query, self.timeout)
+        if answer is not self._begun:
+            self.pool.begin(answer.query.anchors)
+            self._begun = answer
+        task = WorkerTask.of(answer, tiles, self.sender, answer.token, self.timeout)
         ticket = self.pool.submit(task, with_problem, self._ended.put)
-        self._running[ticket] = Sent(tiles, time.perf_counter(), attempt)
+        self._running[ticket] = Sent(answer, tiles, time.perf_counter(), attempt)
 
-    def _take(self, answer: OpenAnswer) -> Outcome | None:
-        """The next task that ends; None where none does for a while, or it has to be sent again."""
+    def _take(self) -> Outcome | None:
+        """Return the next task that ends; None if none does for a while, or it has to be sent again."""
         try:
             ticket = self._ended.get(timeout=POLL_SECONDS)
         except queue.Empty:
@@ -197,14 +201,14 @@ class Workers:
             del self._running[ticket]
             return None
         except WorkerLost as loss:
-            self._send_again(answer, sent, loss)
+            self._send_again(sent, loss)
             del self._running[ticket]
-            return Outcome([], recomputed=self._cost(answer, sent))
+            return Outcome(sent.answer, [], recomputed=_cost(sent))
         del self._running[ticket]
         if found.unknown:
-            self._send(answer, sent.tiles, sent.attempt, with_problem=True)
+            self._send(sent.answer, sent.tiles, sent.attempt, with_problem=True)
             return None
-        return self._outcome(answer, sent, found, vain)
+        return self._outcome(sent, found, vain)
 
     def _overdue(self) -> Outcome | None:
         """A task that no worker has answered in the time that it and one before it may take, as a failure of its own."""
@@ -216,46 +220,49 @@ class Workers:
                 del self._running[ticket]
                 self.pool.cancel(ticket)
                 reason = f"No worker has answered within {allowed:g} seconds; timeout={self.timeout:g} is for one evaluation."
-                return Outcome([], sent.tiles, EvaluationError(reason))
+                return Outcome(sent.answer, [], sent.tiles, EvaluationError(reason))
         return None
 
-    def _outcome(self, answer: OpenAnswer, sent: Sent, found: Found, vain: int) -> Outcome:
+    def _outcome(self, sent: Sent, found: Found, vain: int) -> Outcome:
+        answer = sent.answer
         outputs = answer.query.each or 1
         parts = [
-            Part(_done(tile, sums, outputs), sums) for tile, sums in zip(sent.tiles, found.sums, strict=False)
+            TilePart(_done(tile, sums, outputs), sums)
+            for tile, sums in zip(sent.tiles, found.sums, strict=False)
         ]
         units = sum(len(part.sums.values) // outputs if part.tile.stop else 1 for part in parts)
         self.pace.note(units, found.seconds, time.perf_counter() - sent.when)
-        again, error = vain * self._cost(answer, sent) if vain else 0, found.error
+        again, error = vain * _cost(sent) if vain else 0, found.error
         if error is None:
-            return Outcome(parts, recomputed=again)
+            return Outcome(answer, parts, recomputed=again)
         if answer.shards is not None:
             error = answer.shards.blame(answer.part(sent.tiles[0]), error)
         left = sent.tiles[len(parts) :]
         if parts and parts[-1].tile != sent.tiles[len(parts) - 1]:
             whole = sent.tiles[len(parts) - 1]
             left = [whole.cells(parts[-1].tile.stop, whole.stop), *left]
-        return Outcome(parts, left, error, again)
+        return Outcome(answer, parts, left, error, again)
 
-    def _cost(self, answer: OpenAnswer, sent: Sent) -> int:
-        return sum(map(answer.cost, sent.tiles))
-
-    def _send_again(self, answer: OpenAnswer, sent: Sent, loss: WorkerLost) -> None:
+    def _send_again(self, sent: Sent, loss: WorkerLost) -> None:
         self.pool.check()
         if sent.attempt >= ATTEMPTS:
             raise ExecutorError(
                 f"{ATTEMPTS} workers were lost over one task. If they run out of memory, take fewer evaluations at once; "
                 "if the objective ends its process, fix it."
             ) from loss
-        self._send(answer, sent.tiles, sent.attempt + 1, with_problem=True)
+        self._send(sent.answer, sent.tiles, sent.attempt + 1, with_problem=True)
 
-    def _lose(self, answer: OpenAnswer, todo: Todo) -> Outcome:
-        """Everything under way is lost with the pool: what is not known is still to do, what could not be sent included."""
+    def _lose(self, todo: Todo) -> Iterator[Outcome]:
+        """Everything under way is lost with the pool: it is to be done again, with what could not be sent."""
         lost = list(self._running.values())
         self._running.clear()
+        answers = dict.fromkeys([*(sent.answer for sent in lost), *(answer for answer, _ in todo)])
         todo.clear()
-        todo.extend(answer.missing())
-        return Outcome([], recomputed=sum(self._cost(answer, sent) for sent in lost))
+        todo.extend(
+            (answer, tile) for answer in answers or [self._begun] if answer for tile in answer.missing()
+        )
+        for sent in lost:
+            yield Outcome(sent.answer, [], recomputed=_cost(sent))
 
     def cancel(self) -> None:
         for ticket in list(self._running):
@@ -271,15 +278,25 @@ def _evaluations(tile: Tile) -> int:
     return tile.stop - tile.start or 1
 
 
-def _taken(todo: Todo, size: int, part: Callable[[Tile], int]) -> list[Tile]:
-    """Tiles of one part from the front of a list, cells of the last one left there, for one task."""
-    taken = [todo.popleft()]
-    while todo and sum(map(_evaluations, taken)) < size and part(todo[0]) == part(taken[0]):
-        taken.append(todo.popleft())
+def _cost(sent: Sent) -> int:
+    return sum(map(sent.answer.cost, sent.tiles))
+
+
+def _taken(todo: Todo, size: int) -> list[Tile]:
+    """Take tiles of one answer, and one part of it, from the front of a list, for one task.
+
+    Cells of the last tile that are too many stay in the list.
+    """
+    answer, first = todo.popleft()
+    taken, part = [first], answer.part(first)
+    while todo and sum(map(_evaluations, taken)) < size and todo[0][0] is answer:
+        if answer.part(todo[0][1]) != part:
+            break
+        taken.append(todo.popleft()[1])
     over = sum(map(_evaluations, taken)) - size
     if over > 0 and taken[-1].stop:
         last = taken[-1]
-        todo.appendleft(last.cells(last.stop - over, last.stop))
+        todo.appendleft((answer, last.cells(last.stop - over, last.stop)))
         taken[-1] = last.cells(last.start, last.stop - over)
     return taken
 

@@ -1,20 +1,18 @@
-"""What may be told to a session, what it warns of, and the points that it remembers."""
+"""Warnings of a run: a radius below the rounding error, f flat in steps, a method that climbs."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import DTypeLike
 
-from zofw.core import Answer, Array, ConvexSet, Query
-from zofw.core.query import DOUBLE
-from zofw.differences import LARGEST, STEEPEST, slopes
+from zofw.core import Answer, Array, Query
 from zofw.directions import Explicit, UnitSteps
 from zofw.directions.coordinate import Coordinates
-from zofw.run.record.run import Known, Run
+from zofw.run.record.run import Run
 
 NOISE = 16.0  # differences below this many units in the last place of the values are not to be trusted
 ENOUGH = 20  # iterations before a run is judged by where it ends
@@ -25,12 +23,6 @@ STEPS = 10  # differences that are exactly zero at points where others are not
 LOOKED = 1000  # differences that are looked at
 FEW = 100  # values that Python sorts sooner than NumPy
 DIFFERENCES = 40  # that are looked at before that share is judged
-SEEN = 4  # points evaluated whole in an iteration that are remembered to its end
-LOOKED_AT = 4  # points of a sum's answer, the lowest first, that are tried for membership beside its anchors; of one function all
-
-
-class AnswerRefused(ValueError):
-    """An answer that no method could work with; whoever told it may tell another."""
 
 
 @dataclass
@@ -158,133 +150,3 @@ class AssumptionWatch:
                 UserWarning,
                 stacklevel=3,
             )
-
-
-def too_near(query: Query, run: Run) -> str | None:
-    """Return a sentence if a law of directions spreads points nearer than the resolution."""
-    if query.directions is None or isinstance(query.asked, Explicit):
-        return None
-    length = query.radius * float(np.linalg.norm(query.directions.columns(0, 1)))
-    if length >= run.resolution:
-        return None
-    return (
-        f"{run.method.name} asks for points {length:.2g} apart, and resolution={run.resolution:g} says that they are one. "
-        "Give the method a larger radius, or take method='auto'."
-    )
-
-
-def check_answer(query: Query, told: Answer | ArrayLike) -> Answer:
-    """The answer in its form, or a sentence about what is wrong with it."""
-    rows = len(query.anchors)
-    if query.variance and isinstance(told, Answer) and query.fits(told.values):
-        spread = told.variance
-        if (
-            isinstance(spread, np.ndarray)
-            and spread.dtype == DOUBLE
-            and spread.shape == (rows, query.count)
-            and spread.min() >= 0.0
-            and spread.max() <= STEEPEST
-        ):
-            return Answer(told.values.copy(), spread.copy())
-    told = told if isinstance(told, Answer) else Answer(_numbers(told))
-    values = _table(told.values, (rows, query.width), "values", LARGEST)
-    if query.count and 2.0 * np.abs(values).max() > STEEPEST * query.radius:
-        _check_slopes(query, values)
-    if not query.variance:
-        return Answer(values)
-    if told.variance is None:
-        raise AnswerRefused(f"The query asks for variances of shape {(rows, query.count)} beside the values.")
-    variance = _table(told.variance, (rows, query.count), "variances", STEEPEST**2)
-    if (variance < 0).any():
-        raise AnswerRefused("The answer has negative variances.")
-    return Answer(values, variance)
-
-
-def _check_slopes(query: Query, values: Array) -> None:
-    with np.errstate(over="ignore"):
-        steepest = np.abs(slopes(query, Answer(values))).max()
-    if not steepest <= STEEPEST:
-        raise AnswerRefused(
-            f"The answer has differences that come to a slope of {steepest:g} over the radius {query.radius:g}, beyond "
-            f"{STEEPEST:g}: methods cannot square that. Take a larger radius or rescale the objective."
-        )
-
-
-def _table(told: ArrayLike, shape: tuple[int, int], name: str, largest: float) -> Array:
-    """An array of the wanted shape, or a flat one that can be read as its rows one after another."""
-    array = _numbers(told)
-    if array.ndim < 2 and array.size % shape[0] == 0:
-        array = array.reshape(shape[0], -1)
-    if array.shape != shape:
-        raise AnswerRefused(f"The query asks for {name} of shape {shape}; the answer has {array.shape}.")
-    if not np.isfinite(array).all():
-        raise AnswerRefused(f"The answer has {name} that are not finite. Tell finite means.")
-    if array.size and (size := np.abs(array).max()) > largest:
-        raise AnswerRefused(
-            f"The answer has {name} up to {size:g} in modulus; at most {largest:g} can be used, so that "
-            "squares stay finite. Rescale the objective, or correct whoever answers."
-        )
-    return array
-
-
-def _numbers(told: ArrayLike) -> Array:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            if isinstance(told, np.ma.MaskedArray):
-                raise TypeError("it is masked")
-            array = np.asarray(told)
-            if array.dtype.kind not in "fiub":
-                raise TypeError(f"its dtype is {array.dtype}")
-            return array.astype(float)
-    except (ValueError, TypeError, OverflowError, Warning) as error:
-        raise AnswerRefused(
-            f"The answer should be an Answer or an array of real numbers; got {type(told).__name__}: {error}"
-        ) from error
-
-
-def remembered(
-    run: Run, query: Query, values: Array, region: ConvexSet
-) -> tuple[list[Known], Known | None, Known | None]:
-    """The last points at which all components were evaluated, x itself where it is one, and the lowest that is in the set.
-
-    ``values`` are those of the objective, (k, points of the query).
-    """
-    seen, here, key = run.seen, run.here, np.asarray(run.state.x, dtype=float).tobytes()
-    if query.stencil.has_base:
-        asked = [Known(*one) for one in zip(query.anchors, values[:, -1].tolist(), strict=True)]
-        seen = [*seen, *asked][-SEEN:]
-        here = next((one for one in reversed(asked) if one.x.tobytes() == key), here)
-    best = _lowest(query, values, region, run)
-    if best is not None and best is not run.best and run.nit and best.x.tobytes() == key:
-        best = replace(best, gap=run.gap, gap_error=run.info.gap_error)
-    return seen, here, best
-
-
-def _lowest(query: Query, values: Array, region: ConvexSet, run: Run) -> Known | None:
-    """The lowest point of an answer that is in the set, if it is below the best so far; else that one."""
-    flat, best = values.ravel(), run.best
-    most = math.inf if best is None else best.value
-    first = int(flat.argmin())
-    if flat[first] >= most:
-        return best
-    found = _member(query, first, flat, region)
-    if found is None:
-        places = flat.argsort(kind="stable")[1:].tolist()
-        if run.n > 1:  # the lowest, and the anchors, which methods take from the set
-            width = values.shape[1]
-            anchors = range(width - 1, flat.size, width) if query.stencil.has_base else ()
-            places = [place for at, place in enumerate(places, 1) if at < LOOKED_AT or place in anchors]
-        for place in places:
-            if flat[place] >= most:
-                break
-            found = _member(query, place, flat, region)
-            if found is not None:
-                break
-    return best if found is None else found
-
-
-def _member(query: Query, place: int, flat: Array, region: ConvexSet) -> Known | None:
-    """The point of one value of the answer, if it is in the set."""
-    x = query.point(*divmod(place, flat.size // len(query.anchors)))
-    return Known(x, float(flat[place])) if region.contains(x) else None

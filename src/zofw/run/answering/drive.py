@@ -1,0 +1,317 @@
+"""Answering the queries of a session: parts and failures become events, whoever evaluates.
+
+    session.ask() → Query → tiles → engine → Outcome ─┬─ a part      → put(Part)
+                                                      ├─ all parts   → tell(query, answer)
+                                                      ├─ an error    → put(Failed), again, put(Dropped), or raise
+                                                      └─ a signal    → nothing new is begun; put(Stopped)
+
+A failure that ends a query is put behind everything that was under way. Diagnosis takes the same way,
+except that nothing is charged.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from zofw.core import Array, Batch, EvaluationError, Problem, Query, Tile
+from zofw.problems.abilities import Sums, abilities
+from zofw.problems.evaluate import TilePart
+from zofw.run.answering.engine import Engine, ExecutorError, Outcome, Todo
+from zofw.run.answering.open_answer import OpenAnswer
+from zofw.run.answering.policy import Escaped, KeyboardStop, Retry
+from zofw.run.answering.signals import Interrupted, Signals
+from zofw.run.record.run import Pending
+from zofw.run.record.status import Status
+from zofw.run.session.answer_checks import AnswerRefused
+from zofw.run.session.events import Failed, Part
+from zofw.run.session.session import Session
+
+logger = logging.getLogger("zofw")
+
+
+class Job:
+    """A query under evaluation, for a session or for diagnosis.
+
+    Parameters
+    ----------
+    answer
+        What is known of it.
+    number
+        Of the query; -1 for diagnosis.
+    rows
+        The rows of the query that its single evaluations are, if these are not all of them.
+    """
+
+    def __init__(self, answer: OpenAnswer, number: int, rows: Sequence[int] | None = None) -> None:
+        self.answer, self.number, self.rows = answer, number, rows
+        self.tried: dict[Tile, int] = {}
+
+    def tiles(self, tile: Tile) -> list[tuple[Tile, slice]]:
+        """Return the tiles that events name, each with its place among the values of a tile."""
+        if self.rows is None:
+            return [(tile, slice(None))]
+        rows = self.rows[tile.start : tile.stop or len(self.rows)]
+        first = Tile(0, 0, 0, 1)
+        return [(first.cells(row, row + 1), slice(at, at + 1)) for at, row in enumerate(rows)]
+
+
+class Answering:
+    """Answers the queries of one session.
+
+    Parameters
+    ----------
+    problem
+        The problem that is evaluated.
+    engine
+        Who evaluates.
+    policy
+        What to do about errors.
+    signals
+        The signals that may stop the run.
+    """
+
+    def __init__(self, problem: Problem, engine: Engine, policy: Retry, signals: Signals) -> None:
+        self.problem, self.engine, self.policy, self.signals = problem, engine, policy, signals
+        self.able = abilities(problem)
+        self.foreign: list[Outcome] = []  # that came while something else was evaluated
+        self._jobs: dict[OpenAnswer, Job] = {}
+        self._todo: Todo = deque()
+
+    def answer(self, session: Session) -> None:
+        """Have the open query evaluated, and rows that are owed, until the session asks another one."""
+        asked, run = session.rules.open, session.run
+        self._look_for_owed(run.pending)
+        if asked is not None and asked.number not in {job.number for job in self._jobs.values()}:
+            answer = OpenAnswer(self.able, asked.query, session.files is not None)
+            for part in asked.parts:  # from before this process
+                answer.restore(TilePart(part.tile, Sums(part.values, part.squares)))
+            rows = None if asked.rows is None else range(len(asked.rows))
+            self._begin(Job(answer, asked.number, rows))
+        attempts = Attempts(self, session)
+        self._work(attempts)
+        attempts.end()
+
+    def _begin(self, job: Job) -> None:
+        self._jobs[job.answer] = job
+        self._todo.extend((job.answer, tile) for tile in job.answer.missing())
+
+    def _look_for_owed(self, pending: Sequence[Pending]) -> None:
+        """Begin evaluations that a run owed when it was saved; forget queries that owe nothing."""
+        owed = {one.query for one in pending}
+        for answer, job in list(self._jobs.items()):
+            if job.number not in owed:
+                del self._jobs[answer]
+        begun = {job.number for job in self._jobs.values()}
+        for number in sorted(owed - begun):
+            mine = [one for one in pending if one.query == number]
+            batch = Batch(self.problem.n, np.array([mine[0].component]))
+            query = Query(np.array([one.x for one in mine]), batch, purpose=mine[0].purpose)
+            self._begin(Job(OpenAnswer(self.able, query, kept=True), number, [one.row for one in mine]))
+
+    def job(self, answer: OpenAnswer) -> Job:
+        """Return the job whose answer this is."""
+        return self._jobs[answer]
+
+    def _work(self, attempts: Attempts) -> None:
+        """Have tiles evaluated, as far as policy, budget and signals allow."""
+        signals = self.signals
+        if attempts.stops and signals.received is not None:
+            attempts.interrupted = True
+            self._todo.clear()
+        try:
+            waiting, self.foreign[:] = list(self.foreign), []
+            for outcome in itertools.chain(waiting, self.engine.outcomes(self._todo)):
+                if outcome is not None and outcome.answer not in self._jobs:
+                    self.foreign.append(outcome)
+                elif outcome is not None:
+                    attempts.note(outcome)
+                    if outcome.error is not None:
+                        wait = attempts.failed(outcome)
+                        if wait is not None:
+                            signals.sleep(wait)
+                            again = [(outcome.answer, tile) for tile in outcome.left]
+                            self._todo.extendleft(reversed(again))
+                attempts.interrupted |= attempts.stops and signals.received is not None
+                if attempts.over:
+                    self._todo.clear()
+                    self.engine.cancel()
+                elif attempts.answered:
+                    return
+        except ExecutorError:
+            if signals.received is None:  # else the signal may have ended the workers too
+                raise
+            attempts.interrupted |= attempts.stops
+
+
+class Diagnosing(Answering):
+    """Evaluates the exact mean, for diagnosis: the same way, with nothing charged.
+
+    Attributes
+    ----------
+    made
+        Evaluations so far, failed ones too.
+    """
+
+    def __init__(self, of: Answering) -> None:
+        super().__init__(of.problem, of.engine, of.policy, of.signals)
+        self.made, self.foreign, self._of = 0, of.foreign, of
+
+    def __call__(self, x: Array) -> float:
+        """Return the mean at x; NaN if the policy gives it up. A signal does not end it."""
+        self.engine = self._of.engine
+        self._jobs.clear()
+        job = Job(OpenAnswer(self.able, Query(x, Batch(self.problem.n))), -1)
+        self._begin(job)
+        attempts = Attempts(self, None)
+        try:
+            self._work(attempts)
+        finally:
+            self.made += job.answer.paid + attempts.lost
+        if job.answer.complete:
+            return float(job.answer.answer().values[0, 0])
+        attempts.end()
+        return math.nan
+
+
+class Attempts:
+    """Failures while one query is open: what they cost, and whether to try again.
+
+    Parameters
+    ----------
+    answering
+        Who has the jobs and the policy.
+    session
+        Who pays; None for diagnosis.
+    """
+
+    def __init__(self, answering: Answering, session: Session | None) -> None:
+        self.answering, self.session = answering, session
+        self.policy = answering.policy
+        self.number = -1 if session is None else session.number
+        self.stops = session is not None  # a signal ends it
+        self.error: EvaluationError | None = None
+        self.interrupted = self.unaffordable = self.answered = False
+        self.lost = 0  # evaluations that failed
+        self._held: list[Failed] = []  # behind which the query ends
+
+    @property
+    def over(self) -> bool:
+        """Return True if no further tile is to be evaluated."""
+        return self.error is not None or self.interrupted or self.unaffordable
+
+    def note(self, outcome: Outcome) -> None:
+        """Put parts that are news; if they complete a query, the answer instead."""
+        session, answer = self.session, outcome.answer
+        news = [part for part in outcome.parts if answer.fill(part)]
+        if session is None:
+            self.answered = answer.complete
+            return
+        job = self.answering.job(answer)
+        if outcome.recomputed:
+            session.put(Failed(job.number, again=outcome.recomputed))
+        if job.rows is None and answer.complete:
+            self._tell(session, answer)
+            return
+        for tile, sums in news:
+            for named, place in job.tiles(tile):
+                values = sums.values if job.rows is None else sums.values.reshape(-1)[place]
+                session.put(Part(job.number, named, values, sums.squares))
+        self.answered |= session.number != self.number or (
+            session.rules.open is None and not session.run.pending
+        )
+
+    def _tell(self, session: Session, answer: OpenAnswer) -> None:
+        self.answered = True
+        try:
+            session.tell(answer.query, answer.answer())
+        except AnswerRefused as error:  # paid for and given up, so that the run can go on with another
+            asked = session.rules.open
+            session.fail(0 if asked is None else asked.left, str(error))
+            if session.rules.open is asked:
+                session.drop()
+            raise EvaluationError(str(error)) from error
+
+    def failed(self, outcome: Outcome) -> float | None:
+        """Return the seconds to wait before a tile is tried again; None if it is not."""
+        error, query, session = outcome.error, outcome.answer.query, self.session
+        assert error is not None
+        tile, job = outcome.left[0], self.answering.job(outcome.answer)
+        first = tile.cells(tile.start, tile.start + 1) if tile.stop else tile
+        attempt = job.tried[first] = job.tried.get(first, 0) + 1
+        cost = query.tile_cost(first)
+        self.lost += cost
+        what = "Diagnosis" if session is None else f"Query {job.number}"
+        logger.warning("%s, attempt %d: %s", what, attempt, error)
+        named = tuple(one for one, _ in job.tiles(first))
+        event = Failed(job.number, named, cost, error.reason)
+        self.interrupted |= isinstance(error, KeyboardStop)
+        if isinstance(error, Escaped):
+            self.error = error
+        if self.over:
+            self._held.append(event)
+            return None
+        asked = None if session is None else session.rules.open
+        if session is not None and asked is not None and asked.left > session.remaining - cost:
+            self.unaffordable = True
+        elif attempt > self.policy.times:
+            if session is not None and self._gives_row_up(session, job):
+                session.put(Failed(job.number, named, cost, error.reason, lost=True))
+                self.answered |= session.number != self.number
+                self._skip(outcome)
+                return None
+            self.error = error
+        if self.over:
+            self._held.append(event)
+            return None
+        if session is not None:
+            session.put(event)
+        return self.policy.wait(attempt)
+
+    def _gives_row_up(self, session: Session, job: Job) -> bool:
+        """Return True if a row of a query with ``enough`` is given up instead of the run."""
+        run = session.run
+        return job.rows is not None and not self.policy.gives_up(len(run.failures), run.lost, run.nfev)
+
+    def _skip(self, outcome: Outcome) -> None:
+        """Continue behind the evaluation that was given up."""
+        tile = outcome.left[0]
+        rest = [tile.cells(tile.start + 1, tile.stop), *outcome.left[1:]]
+        again = [(outcome.answer, one) for one in rest if one.start < one.stop]
+        self.answering._todo.extendleft(reversed(again))
+
+    def end(self) -> None:
+        """Put the failures that end the query; then drop it, raise, or leave it to the session."""
+        session, held = self.session, self._held
+        if session is not None:
+            for event in held:
+                session.put(event)
+        if isinstance(self.error, Escaped):
+            raise self.error.raised or self.error
+        if self.unaffordable or (self.answered and not self.over):
+            return
+        if self.interrupted:
+            raise Interrupted
+        if self.error is None:
+            raise ExecutorError(
+                "The workers gave up tasks without an answer. Is the pool shut down? Continue with a new one."
+            )
+        run = None if session is None else session.run
+        if run is None or session is None or self.policy.gives_up(run.dropped, run.lost, run.nfev):
+            raise self.error
+        if session.number == self.number and session.rules.open is not None:
+            session.drop()
+
+
+def drive(answering: Answering, session: Session) -> None:
+    """Have a session's queries answered until it stops; a signal stops it."""
+    try:
+        while session.ask() is not None or (session.run.pending and session.run.status is Status.RUNNING):
+            answering.answer(session)
+    except Interrupted:
+        session.stop(Status.INTERRUPTED)

@@ -1,0 +1,234 @@
+"""How a saved run is continued: its checkpoint is read and checked, and its events are applied."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import os
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from zofw.core import (
+    Algorithm,
+    ConvexSet,
+    EvaluationError,
+    FirstOrder,
+    MethodLike,
+    Outer,
+    Purpose,
+    Seed,
+    State,
+)
+from zofw.run.files.documents import FileError
+from zofw.run.files.store import RunFiles, read_saved
+from zofw.run.given import entropy_of
+from zofw.run.record.run import FAILED, Run
+from zofw.run.record.status import Status
+from zofw.run.record.trace import COLUMNS
+from zofw.run.session.events import Event, Failed
+from zofw.run.session.start import Attached, make_task
+from zofw.sets import as_set
+
+if TYPE_CHECKING:
+    from zofw.run.session.session import Session
+
+logger = logging.getLogger("zofw")
+
+AGREE = ("dim", "n", "inside", "resolution", "gap_tol", "rng")  # settings that cannot change
+
+
+def resume(
+    cls: type[Session],
+    path: str | os.PathLike[str] | RunFiles,
+    attached: Attached,
+    limits: Mapping[str, float | None],
+) -> Session:
+    """Return the saved session with its events applied, and then the given limits."""
+    where = path.path if isinstance(path, RunFiles) else Path(path)
+    classes = attached.classes()
+
+    def opened(run: Run) -> Session:
+        return open_run(cls, run, where, attached)
+
+    if isinstance(path, RunFiles):
+        session, saved = path.read(classes, opened)
+    else:
+        sessions: list[Session] = []
+        saved, _, _ = read_saved(where, classes, lambda run: sessions.append(opened(run)))
+        session = sessions[-1]
+    apply_again(session, saved.events, where)
+    if isinstance(path, RunFiles):
+        session.store = path
+    run = session.run
+    if run.turns or saved.events:
+        session.settle()
+    asked = session.rules.open
+    if limits or run.status is not Status.RUNNING:
+        session.extend(**limits)
+    if not isinstance(path, RunFiles) and asked is not None and asked.paid:
+        logger.warning(
+            "%s has evaluations of the open query too, which zofw.resume takes up; a session is answered "
+            "whole, so they are made again.",
+            where,
+        )
+        session.put(Failed(asked.number, again=asked.paid))
+    return session
+
+
+def apply_again(session: Session, events: Sequence[Event], path: Path) -> None:
+    """Apply the events that came after a checkpoint."""
+    rules, run = session.rules, session.run
+    for event in events:
+        rules.catch_up(event)
+        try:
+            rules.check(event)
+        except ValueError as error:
+            raise FileError(
+                f"The log beside {path} has an event that its run does not allow: {error} Is this the "
+                "problem that the run was begun with, with the same at_once?"
+            ) from error
+        session.store.append(run.serial, event)
+        rules.apply(event)
+    rules.notices.clear()
+    session.clock.at_least(run.seconds)
+    session.mark_observed()
+
+
+def open_run(cls: type[Session], run: Run, path: Path, attached: Attached) -> Session:
+    """Return a session at a saved run, if the run is sound and the one that was asked for."""
+    given = None if attached.set is None else as_set(attached.set)
+    region = given if run.set is None else run.set
+    if region is None:
+        raise ValueError(f"{path} was saved with a set that is not in the file. Give it as set=….")
+    try:
+        run.outer = _outer(run, attached.outer, path)
+        region.check_dim(run.dim)
+        task = make_task(
+            run, run.each, region, run.limits.granted(run.reserve), attached,
+            isinstance(run.method, FirstOrder), run.structure,
+        )  # fmt: skip
+        check_run(run, region, run.method.init(task, np.array(run.state.x, dtype=float)))
+        session = cls.__new__(cls)
+        session.take(run, task, attached)
+    except EvaluationError:
+        raise
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, StopIteration) as error:
+        raise FileError(
+            f"{path} is undamaged, but this version of zofw cannot have written it: {error!r}"
+        ) from error
+    if given is not None and repr(given) != repr(region):
+        raise ValueError(f"{path} was saved with the set {region!r}; {attached.set!r} was handed over.")
+    if attached.method is not None and not _agrees(attached.method, run.method):
+        raise ValueError(
+            f"{path} was saved with the method {run.method!r}; {attached.method!r} was handed over."
+        )
+    return session
+
+
+def _outer(run: Run, given: Outer | None, path: Path) -> Outer | None:
+    """Return the outer function of a saved run: the one in the file, or the one given again."""
+    if given is not None and (not run.each or repr(run.outer or given) != repr(given)):
+        raise ValueError(f"{path} was saved with outer={run.outer!r}; {given!r} was given.")
+    if run.each and run.outer is None and given is None:
+        raise ValueError(
+            f"{path} was saved with an outer function that is not in the file. Give it as outer=…."
+        )
+    return run.outer if given is None else given
+
+
+def check_agreement(run: Run, given: Mapping[str, object], where: object) -> None:
+    """Raise ValueError if a setting that is given again differs from the saved run's; None agrees."""
+    for name, value in given.items():
+        if value is None or name not in AGREE:
+            continue
+        saved = run.entropy if name == "rng" else vars(run)[name]
+        if saved != (entropy_of(cast(Seed, value)) if name == "rng" else value):
+            raise ValueError(
+                f"{where} holds a run with {name}={saved!r}; {name}={value!r} was given. Leave it out to "
+                "continue that run, or choose another path."
+            )
+
+
+class Unsound(TypeError):
+    """Something that a file says of a run and that no run could have written."""
+
+
+def check_run(run: Run, region: ConvexSet, example: State) -> None:
+    """Whether what a file says could have been written by a run, whose state would look like the example."""
+    hints = get_type_hints(Run)
+    for part in dataclasses.fields(Run):
+        if part.init and part.name != "state" and not fits(vars(run)[part.name], hints[part.name]):
+            raise Unsound(f"its {part.name} is {vars(run)[part.name]!r:.60}")
+    if not 0 <= run.seconds < math.inf:
+        raise Unsound(f"its seconds are {run.seconds!r:.60}")
+    if run.ledger.keys() != {purpose.value for purpose in Purpose} | {FAILED}:
+        raise Unsound(f"its ledger is {run.ledger!r:.60}")
+    if run.open.answers or run.learning.answers:
+        raise Unsound("it was not saved between two iterations")
+    rows, infos = run.trace.rows, run.trace.infos
+    if len(rows) != len(infos) or any(len(row) != len(COLUMNS) for row in rows):
+        raise Unsound("its trace is not a trace")
+    if type(run.state) is not type(example):
+        raise Unsound(f"its state is a {type(run.state).__name__}")
+    for name, value in vars(example).items():
+        if not _like(value, vars(run.state)[name]):
+            raise Unsound(f"its state has {name} = {vars(run.state)[name]!r:.60}")
+    if run.x.shape != (run.dim,):
+        raise Unsound(f"its iterate is not a vector of the stated dimension {run.dim!r}")
+    if not region.contains(run.x):
+        raise Unsound(f"its iterate is no point of {region!r}")
+
+
+def fits(value: object, hint: type) -> bool:
+    """Whether a value is of a declared type: whole numbers at least 0, arrays of finite numbers, dataclasses field by field."""
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind is UnionType:
+        return any(fits(value, one) for one in inner)
+    if kind is np.ndarray:
+        return _numbers(value)
+    if kind is int:
+        return type(value) is int and value >= 0
+    if kind is float:
+        return type(value) in (int, float)
+    if not isinstance(value, kind):
+        return False
+    if isinstance(value, Mapping):
+        return all(fits(key, inner[0]) and fits(item, inner[1]) for key, item in value.items())
+    if isinstance(value, (list, tuple)) and inner:
+        return all(fits(item, inner[0]) for item in value)
+    if dataclasses.is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return all(
+            fits(vars(value)[part.name], hints[part.name]) for part in dataclasses.fields(kind) if part.init
+        )
+    return True
+
+
+def _like(example: object, found: object) -> bool:
+    """A part of a method's state: numbers where it had numbers, nothing told of what it had not."""
+    if found is None or example is None:
+        return True
+    if isinstance(example, np.ndarray):
+        return isinstance(found, np.ndarray) and _numbers(found) and found.ndim == example.ndim
+    if isinstance(example, (int, float)) and not isinstance(example, Enum):
+        return isinstance(found, (int, float, np.number))
+    return type(found) is type(example)
+
+
+def _numbers(array: object) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype.kind in "fiub" and bool(np.isfinite(array).all())
+
+
+def _agrees(method: MethodLike, settings: Algorithm) -> bool:
+    """Whether resolved settings are those of a name, or of a settings object that leaves some of them at None."""
+    if isinstance(method, str):
+        return method in ("auto", settings.name)
+    if type(method) is not type(settings):
+        return False
+    return all(value is None or value == vars(settings)[name] for name, value in vars(method).items())
