@@ -44,6 +44,9 @@ QUERIES = "queries (evaluations of single components)"
 PER_DECADE = 20  # points of a grid of queries
 QUARTILES = (0.25, 0.5, 0.75)
 SMALLEST_GAP = 1e-16  # drawn for gaps below it, which a log axis cannot show
+NAMED = 6  # curves with a colour and a name; of more, those of the best methods and of the default
+GREY = "#8b95a1"  # seen on white and on black
+INK = "#010203"  # of letters and axes, replaced by the colour of the page's text
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -172,9 +175,21 @@ class Comparison:
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """Return the heads and the rows of the table as text."""
         rows = self.rows()
-        return list(rows[0]), [
-            [value if isinstance(value, str) else number(value) for value in row.values()] for row in rows
+        single = all(row["runs"] == 1 for row in rows)  # then there is one value and no quartiles
+        names = [
+            name for name in rows[0] if not (single and name in ("runs", "lower quartile", "upper quartile"))
         ]
+        cells = [
+            [row[name] if isinstance(row[name], str) else number(row[name]) for name in names] for row in rows
+        ]
+        return [self.measure if single and name == "median" else name for name in names], cells
+
+    def _named(self) -> list[str]:
+        """Return the labels of the curves that have a colour and a name, the smallest median first."""
+        ranked = [row["method"] for row in self.rows()]
+        defaults = [label for label in ranked if label.startswith("auto")]
+        few = ranked[: NAMED - len(defaults)]
+        return ranked if len(ranked) <= NAMED else [label for label in ranked if label in {*few, *defaults}]
 
     def __repr__(self) -> str:
         heads, rows = self.cells()
@@ -195,42 +210,56 @@ class Comparison:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw median and quartiles of every method against queries (extra ``plot``); returns the axes."""
+        """Draw median and quartiles of every method against queries (extra ``plot``); returns the axes.
+
+        Of many methods the best and the default are named, and the others are grey.
+        """
         if ax is None:
             _, ax = extra("matplotlib.pyplot", "plot").subplots(figsize=(7.8, 4.4), layout="constrained")
         curves = {label: [self._curve(run) for run in runs] for label, runs in self.results.items()}
         grid = query_grid([queries for runs in curves.values() for queries, _ in runs], self.budget)
-        for k, (label, runs) in enumerate(curves.items()):
+        named = self._named()
+        for label, runs in curves.items():
             heights = [held(queries, values, grid) for queries, values in runs]
             low, median, high = np.quantile(heights, QUARTILES, axis=0)
-            color, style = PALETTE[k % len(PALETTE)], ("-", "--", ":", "-.")[k // 5 % 4]
-            ax.plot(grid, median, label=label, color=color, linestyle=style)
+            if label not in named:
+                ax.plot(grid, median, color=GREY, linewidth=0.7, zorder=1)
+                continue
+            color = PALETTE[named.index(label)]
+            ax.plot(grid, median, label=label, color=color, linewidth=2)
             ax.fill_between(grid, low, high, color=color, alpha=0.16, linewidth=0)
+        if len(named) < len(curves):
+            ax.plot([], [], color=GREY, linewidth=0.7, label=f"{len(curves) - len(named)} other methods")
         ax.set_xscale("log")
         if self.optimum is not None:
             ax.set_yscale("log")
         ax.set_xlabel(QUERIES)
         ax.set_ylabel(self.measure)
         ax.grid(alpha=0.25)
-        ax.legend(
-            frameon=False, fontsize=8, ncols=1 + len(curves) // 12, loc="center left", bbox_to_anchor=(1, 0.5)
-        )
+        ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
         return ax
 
-    def report(self, path: str | Path, title: str = "Comparison of methods") -> Path:
-        """Write figure, table and settings to one HTML file that needs nothing else; returns its path."""
-        figure = extra("matplotlib.figure", "plot").Figure(figsize=(9.4, 4.6), layout="constrained")
-        self.plot(ax=figure.add_subplot())
-        drawing = io.StringIO()
-        figure.savefig(drawing, format="svg")
+    def report(self, path: str | Path, title: str = "Comparison of methods", note: str = "") -> Path:
+        """Write figure, table, settings and a note to one HTML file that needs nothing else; returns its path."""
+        ink = dict.fromkeys(
+            ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK
+        )
+        with extra("matplotlib", "plot").rc_context({**ink, "axes.facecolor": "none"}):
+            figure = extra("matplotlib.figure", "plot").Figure(figsize=(9.4, 4.6), layout="constrained")
+            self.plot(ax=figure.add_subplot())
+            drawing = io.StringIO()
+            figure.savefig(drawing, format="svg", transparent=True)
         settings = "".join(
-            f"<li>{escape(label)}: <code>{escape(runs[0].settings)}</code>. {escape(runs[0].message)}</li>"
+            f"<li>{escape(label)}: <code>{escape(runs[0].settings)}</code>. {escape(runs[0].message)} "
+            f"{escape(runs[0].reasons.get('method', ''))}</li>"
             for label, runs in self.results.items()
         )
+        drawn = drawing.getvalue()
         page = PAGE.format(
             title=escape(title),
-            about=f"{self.measure} after at most {self.budget:,} {QUERIES}; median and quartiles over the seeds.",
-            figure=drawing.getvalue()[drawing.getvalue().index("<svg") :],
+            note=f"<p>{escape(note)}</p>" if note else "",
+            about=f"{self.measure} after at most {self.budget:,} {QUERIES}, best method first.",
+            figure=drawn[drawn.index("<svg") :].replace(INK, "currentColor"),
             table=self._repr_html_(),
             settings=settings,
         )
@@ -245,14 +274,18 @@ PAGE = """<!DOCTYPE html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <title>{title}</title>
 <style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 1080px; margin: 0 auto; padding: 1rem; color: #1c2430; }}
-svg {{ max-width: 100%; height: auto; }} div {{ overflow-x: auto; }} code {{ overflow-wrap: anywhere; }}
+:root {{ color-scheme: light dark; --ink: #1c2430; --line: #dfe4ea; --paper: #ffffff; }}
+@media (prefers-color-scheme: dark) {{ :root {{ --ink: #e6e9ee; --line: #313943; --paper: #14181d; }} }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 1080px; margin: 0 auto; padding: 1rem; color: var(--ink);
+  background: var(--paper); }}
+svg {{ width: 100%; height: auto; min-width: 640px; }} div {{ overflow-x: auto; }} code {{ overflow-wrap: anywhere; }}
 table {{ border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: 0.3rem 0.7rem; text-align: right; white-space: nowrap; border-top: 1px solid #dfe4ea; }}
-th:first-child, td:first-child {{ text-align: left; }}
+th, td {{ padding: 0.3rem 0.7rem; text-align: right; white-space: nowrap; border-top: 1px solid var(--line); }}
+th:first-child, td:first-child {{ text-align: left; }} li {{ margin: 0.3rem 0; }}
 </style></head><body>
 <h1>{title}</h1><p>{about}</p>
-{figure}
+{note}
+<div>{figure}</div>
 <div>{table}</div>
 <h2>Settings</h2><ul>{settings}</ul>
 </body></html>

@@ -320,7 +320,7 @@ def _show(summary: Summary, made: Mapping[str, Path], as_json: bool, stories: Ma
     from zofw.comparison import number
     from zofw_paper.claims import by_heading, figures_of
     from zofw_paper.records import plain
-    from zofw_paper.report import ends
+    from zofw_paper.report import ends, telling
 
     if as_json:
         return told(True, _short(summary) | ({"stories": plain(stories)} if stories else {}))
@@ -333,7 +333,7 @@ def _show(summary: Summary, made: Mapping[str, Path], as_json: bool, stories: Ma
         )
         if case.optimum is not None:
             screen.print(f"f* = {case.optimum.value:.10g} ({case.optimum.label})")
-        rows = ends(summary, case)
+        rows = telling(ends(summary, case))
         screen.print(plain_table(None, *rows[0], rows=[[*row.values()] for row in rows]))
     for heading, claims in by_heading(summary.claims).items():
         found = [[c.says, f"{c.verdict} ({c.held} of {c.of})", figures_of(c)] for c in claims]

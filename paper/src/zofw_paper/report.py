@@ -31,6 +31,7 @@ __all__ = [
     "overtaking",
     "protocol",
     "render",
+    "telling",
     "write_report",
     "write_tables",
 ]
@@ -112,7 +113,12 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "words": words, "by_heading": by_heading, "values": dict.values}
-    environment.globals |= {"ends": ends, "overtaking": overtaking, "OVERTAKING": OVERTAKING}
+    environment.globals |= {
+        "ends": ends,
+        "telling": telling,
+        "overtaking": overtaking,
+        "OVERTAKING": OVERTAKING,
+    }
     return environment
 
 
@@ -170,6 +176,14 @@ def ends(summary: Summary, case: CaseSummary) -> list[dict[str, str]]:
         for curve in best
         for end in [curve.end]
     ]
+
+
+def telling(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Return rows without the columns that say nothing: quartiles of single runs, rates of methods that have none."""
+    empty = {"lr"} if all(row["lr"] == "–" for row in rows) else set()
+    if all(row["runs"] == "1" for row in rows):
+        empty |= {"runs", "quartiles"}
+    return [{name: cell for name, cell in row.items() if name not in empty} for row in rows]
 
 
 def overtaking(case: CaseSummary) -> list[list[str]]:

@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from scipy.optimize import OptimizeResult
 
 from zofw.core import Array
@@ -190,13 +191,32 @@ class Result(Record):
         return cls(**read_document(path, "result", VERSION))
 
     def plot(self, *, optimum: float | None = None, ax: Axes | None = None) -> Axes:
-        """Objective, or its distance to ``optimum`` on a log axis, against queries (extra ``plot``); returns the axes."""
+        """Draw the objective, or its distance to ``optimum`` on a log axis, against queries; return the axes.
+
+        The last point of the curve is marked with what ended the run. Needs the extra ``plot``.
+        """
         pyplot = extra("matplotlib.pyplot", "plot")
         if ax is None:
             _, ax = pyplot.subplots(figsize=(6, 4), layout="constrained")
         trace = self.trace
         height = trace.objective if optimum is None else trace.objective - optimum
         ax.plot(trace.queries, height, label=self.method)
+        known = np.flatnonzero(np.isfinite(height))
+        if known.size:
+            end = float(trace.queries[known[-1]]), float(height[known[-1]])
+            words = self.status.name.lower().replace("_", " ")
+            (mark,) = ax.plot(
+                *end, marker="o" if self.success else "X", color="C2" if self.success else "C3", linestyle=""
+            )
+            ax.annotate(
+                words,
+                end,
+                (0, 8),
+                textcoords="offset points",
+                ha="right",
+                va="bottom",
+                color=mark.get_color(),
+            )
         ax.set_xscale("symlog", linthresh=max(1.0, float(trace.queries[1]) if len(trace) > 1 else 1.0))
         if optimum is not None:
             ax.set_yscale("log")
