@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_kind", "sample_of_kind", "to_numpy"]
-
 
 def is_tensor(value: object) -> bool:
     """Whether it is a torch tensor; torch is not imported to find out."""

@@ -19,8 +19,6 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Atom", "Blocks", "Dense", "RankOne", "Sparse", "as_atom", "by_value", "digest"]
-
 Array = NDArray[np.float64]
 T = TypeVar("T")
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from zofw.run.record.result import Result
 
-__all__ = ["PALETTE", "QUERIES", "Comparison", "compare", "held", "number", "query_grid"]
 
 # Okabe and Ito's palette, which people with any colour vision can read, then darker and lighter companions
 PALETTE = (

@@ -15,8 +15,6 @@ import numpy as np
 
 from zofw.extras import extra
 
-__all__ = ["load"]
-
 
 def load(name: str, **options: Any) -> Any:
     """Return a data set by its name: a matrix of samples in rows, and their labels ±1.

@@ -9,8 +9,6 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["DEPRECATED", "deprecated", "moved", "unknown"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

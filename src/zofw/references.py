@@ -26,8 +26,6 @@ from zofw.papers import FrankWolfe, LineSearch
 from zofw.problems.abilities import Able, has
 from zofw.sets import Region, SetLike, as_set, can_project
 
-__all__ = ["Reference", "reference"]
-
 
 @dataclass(frozen=True, eq=False)
 class Reference:

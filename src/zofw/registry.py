@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["Registry", "UnknownName"]
 
 MANY = 20  # names that are too many for an error
 K = TypeVar("K")

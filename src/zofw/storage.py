@@ -12,8 +12,6 @@ from typing import BinaryIO
 
 import numpy as np
 
-__all__ = ["check_archive", "read_arrays", "sync_folder", "write_whole"]
-
 Arrays = dict[str, np.ndarray]
 
 

@@ -23,8 +23,6 @@ from zofw_paper.records import SpecError
 from zofw_paper.spec import Case, fingerprint
 from zofw_paper.store import read_record, write_json
 
-__all__ = ["NO_CODE", "Built", "Code", "Optimum", "attacks", "build_case", "missing_files", "optimum"]
-
 SPECIFICATIONS = ("experiments", "paper/experiments")  # folders that are searched for a name without --code
 
 

@@ -11,8 +11,6 @@ from zofw_paper.methods import chosen_methods
 from zofw_paper.runner import MISTAKES, Unit, built
 from zofw_paper.spec import Case, Experiment, Method
 
-__all__ = ["Checked", "check_experiment"]
-
 
 @dataclass(frozen=True)
 class Checked:

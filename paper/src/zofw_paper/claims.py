@@ -31,8 +31,6 @@ from zofw.comparison import number
 from zofw.core import Array
 from zofw_paper.spec import Claim
 
-__all__ = ["Band", "ClaimFinding", "Lines", "Verdict", "by_heading", "figures_of", "judge", "words"]
-
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # commands import what they need, so that --help is quick
     from zofw_paper.spec import Experiment
     from zofw_paper.summary import Summary
 
-__all__ = ["add", "main"]
 
 HERE = Path(__file__).parent
 

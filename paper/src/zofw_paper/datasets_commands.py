@@ -10,8 +10,6 @@ from zofw.cli.console import console, told_rows
 from zofw.cli.options import Json
 from zofw_paper.guard import guarded
 
-__all__ = ["shelf"]
-
 Name = Annotated[str, typer.Argument(help="A name that `zofw datasets list` shows.", show_default=False)]
 shelf = typer.Typer(no_args_is_help=True, help="List, fetch and verify data sets.", rich_markup_mode="rich")
 

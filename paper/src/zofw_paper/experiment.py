@@ -21,19 +21,6 @@ from zofw_paper.scaling import scaling_rows
 from zofw_paper.spec import Case, Experiment, Method, fingerprint, read
 from zofw_paper.store import Folder, StoreError, read_json, read_record, read_trace, write_json
 
-__all__ = [
-    "Rate",
-    "StoredExperiment",
-    "conduct",
-    "find_experiment",
-    "identity",
-    "next_to",
-    "present",
-    "source_of",
-    "tune",
-    "window_median",
-]
-
 WINDOW = 0.9  # share of the queries at which the last tenth begins
 LEAST_RATE, MOST_RATE = 1e-4, 1e4  # beyond which no grid is widened
 

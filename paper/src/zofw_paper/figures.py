@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-__all__ = ["apart", "colours", "draw_curves", "draw_images", "strong"]
 
 WIDTH = 7.8  # inches: 780 pixels on a page, where the smallest letters are 11 pixels high
 MANY = 12  # curves; beyond, only a few are drawn strongly

@@ -7,8 +7,6 @@ from typing import ParamSpec
 
 from zofw.cli import guard
 
-__all__ = ["guarded"]
-
 P = ParamSpec("P")
 
 

@@ -17,8 +17,6 @@ from zofw_paper.spec import Experiment
 from zofw_paper.store import Folder
 from zofw_paper.summary import Summary
 
-__all__ = ["PERTURBATIONS", "draw_adversarial", "perturbations", "reached", "stored_images"]
-
 PERTURBATIONS = "perturbations.npz"  # published with the pictures, so that one method's row can be replaced
 
 

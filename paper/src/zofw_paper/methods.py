@@ -19,8 +19,6 @@ from zofw.schedules import Constant, Power, Schedule, as_schedule, open_loop
 from zofw_paper.records import SpecError
 from zofw_paper.spec import Experiment, Method
 
-__all__ = ["Tuned", "build", "chosen_methods", "zeroth_order"]
-
 Names = Mapping[str, Callable[[], float]]
 
 REFERENCE = re.compile(r"=(?:(\d+(?:\.\d+)?(?:e[+-]?\d+)?)([*/]))?([A-Za-z_]\w*)")

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["CodeFile", "Methods", "Only", "Out", "Profile", "Quiet", "Spec", "WorkersOption"]
-
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="The folder for runs and report.", show_default=False)
 ]

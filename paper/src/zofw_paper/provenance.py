@@ -25,8 +25,6 @@ from zofw.algorithms import methods
 from zofw.algorithms.auto import choose
 from zofw.kernels import threads
 
-__all__ = ["Environment", "code_of", "environment"]
-
 PACKAGES = ("zofw", "numpy", "scipy", "numba", "torch", "scikit-learn", "matplotlib", "plotly")
 ROOMS = ("algorithms", "papers", "differences", "schedules", "directions")
 INDEXES = ("zofw.algorithms", "zofw.papers", "zofw.directions")  # packages whose __init__ lists everything

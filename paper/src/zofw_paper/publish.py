@@ -24,8 +24,6 @@ from zofw_paper.spec import Experiment, read
 from zofw_paper.store import write_json
 from zofw_paper.summary import Curve, Summary, read_summary
 
-__all__ = ["page", "publish", "published", "repeat", "rewrite", "stand_beside", "standing"]
-
 KEPT = ("*.png", "*.csv", PERTURBATIONS)
 UNPUBLISHED = ("ended by",)  # Columns of a report that a published page leaves out.
 

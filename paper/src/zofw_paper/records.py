@@ -13,8 +13,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-__all__ = ["Plain", "SpecError", "plain", "record"]
-
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 T = TypeVar("T")
 

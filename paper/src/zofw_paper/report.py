@@ -24,18 +24,6 @@ from zofw_paper.images import draw_adversarial, reached, stored_images
 from zofw_paper.store import read_json, write_json
 from zofw_paper.summary import CaseSummary, Curve, Summary, compare, described, read_summary, summarise
 
-__all__ = [
-    "OVERTAKING",
-    "ends",
-    "make_report",
-    "overtaking",
-    "protocol",
-    "render",
-    "telling",
-    "write_report",
-    "write_tables",
-]
-
 TEMPLATE = "report.html.j2"
 TINY = 1e-16  # below, a gap is drawn as this
 DASHES = ("solid", "dash", "dot", "dashdot")

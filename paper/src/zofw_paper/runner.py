@@ -31,8 +31,6 @@ from zofw_paper.records import Plain, plain
 from zofw_paper.spec import Case, Measure, Method, fingerprint
 from zofw_paper.store import Folder, StoreError, read_json, read_record, write_json, write_trace
 
-__all__ = ["Ended", "Unit", "UnitOutcome", "UnitProgress", "Watcher", "execute", "run_all"]
-
 REPAYS_COMPILING = 30_000_000  # queries of all runs; below, plain code is done sooner than the compiler
 TOLD_EVERY = 0.25  # seconds between two messages of a worker
 SECONDS_TO_SAVE = 10.0  # for a worker whose parent is gone

@@ -31,8 +31,6 @@ from zofw_paper.runner import Watcher
 from zofw_paper.spec import Costs, Experiment, Method
 from zofw_paper.store import read_json, write_json
 
-__all__ = ["measure_costs", "queries_to", "scaling_rows"]
-
 LEAST, RATIO = 2, math.sqrt(2.0)  # of the grid of T
 LOOKS = 50  # at the Frank-Wolfe gap in a run
 BALL = L1Ball(1.0)

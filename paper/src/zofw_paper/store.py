@@ -24,8 +24,6 @@ from zofw.run.record.trace import COLUMNS
 from zofw.storage import write_whole
 from zofw_paper.records import SpecError, plain, record
 
-__all__ = ["Folder", "StoreError", "read_json", "read_record", "read_trace", "write_json", "write_trace"]
-
 T = TypeVar("T")
 
 

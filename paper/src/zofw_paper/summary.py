@@ -35,8 +35,6 @@ from zofw_paper.spec import (
 )
 from zofw_paper.store import Folder, StoreError, read_record, read_trace
 
-__all__ = ["CaseSummary", "Curve", "End", "Summary", "compare", "read_summary", "summarise"]
-
 QUARTILES = [0.25, 0.5, 0.75]
 OPENING = 6  # rows of a trace that are published, to be repeated with later code
 FLOOR = 1e-12  # smallest gap that is told from 0

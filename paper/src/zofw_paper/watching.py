@@ -16,8 +16,6 @@ from zofw.cli.console import console, plain_table
 from zofw.comparison import number
 from zofw_paper.runner import UnitOutcome, UnitProgress, Watcher
 
-__all__ = ["watching"]
-
 
 class _Live:
     """Running runs as rows; finished ones as a count."""

@@ -27,8 +27,6 @@ from zofw.cli.information import LOOKING
 from zofw.cli.options import Json
 from zofw.extras import extra
 
-__all__ = ["app", "main"]
-
 HERE = Path(__file__).parent
 DEMO = (
     "Sparse logistic regression on the breast-cancer data: 569 terms, 30 variables, an l1 ball of radius 2. ridge-newton is "

@@ -10,8 +10,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["console", "errors", "plain_table", "told", "told_rows"]
-
 PIPE_WIDTH = 160
 
 

@@ -16,7 +16,6 @@ from zofw.cli.options import Json
 if TYPE_CHECKING:
     from zofw.desk import Request
 
-__all__ = ["counter"]
 
 FolderArgument = Annotated[Path, typer.Argument(help="The folder of a desk.", show_default=False)]
 

@@ -17,8 +17,6 @@ from zofw.cli.console import console, told
 from zofw.cli.guard import CommandError
 from zofw.cli.options import Json
 
-__all__ = ["EXTENDING"]
-
 KINDS = ("method", "set", "law", "problem")
 HAS = {"method": ("init", "step"), "set": ("lmo",), "law": ("draw", "scale"), "problem": ("values",)}
 KindArgument = Annotated[str, typer.Argument(help=f"The kind: {', '.join(KINDS)}.")]

@@ -10,8 +10,6 @@ import typer
 
 from zofw.cli.console import errors
 
-__all__ = ["CommandError", "guarded"]
-
 P = ParamSpec("P")
 
 

@@ -23,7 +23,6 @@ from zofw.registry import Registry
 if TYPE_CHECKING:
     from zofw.algorithms.registry import Described
 
-__all__ = ["LOOKING"]
 
 PACKAGES = ("zofw", "numpy", "scipy", "numba", "torch", "scikit-learn", "matplotlib", "plotly")
 

@@ -6,6 +6,4 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Json"]
-
 Json = Annotated[bool, typer.Option("--json", help="Print only JSON on stdout, for programs.")]

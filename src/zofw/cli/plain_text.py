@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["plain"]
-
 NAMES = r"\le \ge \sum \max \min \infty \in \| \langle \rangle \times \dots \succeq \sigma \lambda \mu \top \pm \sqrt"
 SIGNS = dict(
     zip(

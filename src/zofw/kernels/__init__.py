@@ -27,10 +27,8 @@ from typing import Protocol, cast
 import numpy as np
 
 from zofw.core import Array, Indices
-from zofw.kernels import plain
+from zofw.kernels import plain as plain
 from zofw.kernels.rows import Rows, Shift, Source, StencilSteps
-
-__all__ = ["CHOICES", "Routines", "drawing", "integers", "plain", "prepare", "routines", "settled"]
 
 COMPILED = "zofw.kernels.compiled"
 CHOICES = ("auto", "numba", "numpy")

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array, Atom, Sparse
 from zofw.sets.protocol import EPS, Inball, Square, counting, finite, point, register, scaled
 
-__all__ = ["Birkhoff"]
-
 
 @register("birkhoff")
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array, Atom, Dense, by_value
 from zofw.sets.protocol import Inball, Vertices, bounds_of, common_length, finite, gradient, point, register
 
-__all__ = ["Box"]
-
 
 @register("box")
 @by_value

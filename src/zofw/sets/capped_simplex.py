@@ -22,8 +22,6 @@ from zofw.sets.protocol import (
 )
 from zofw.sets.thresholds import project_capped, settle
 
-__all__ = ["CappedSimplex"]
-
 ROUND = 1e-12  # sums of bounds are compared with the total up to this relative error
 
 

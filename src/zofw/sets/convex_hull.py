@@ -12,8 +12,6 @@ from zofw.atoms import Array, Atom, Dense, by_value
 from zofw.sets.lp import solve_scipy
 from zofw.sets.protocol import Vertices, frozen, point, register, scaled
 
-__all__ = ["ConvexHull"]
-
 PAIRS = 2000  # up to this many points the diameter is taken over all pairs
 
 

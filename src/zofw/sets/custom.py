@@ -13,8 +13,6 @@ from zofw.atoms import Array, Atom, as_atom
 from zofw.core import Clips, Projecting
 from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, point
 
-__all__ = ["Custom", "Oracle", "can_clip", "can_project", "from_oracle", "has_oracle"]
-
 MOST_VERTICES = 1000  # that a point is mixed from
 
 

@@ -21,7 +21,6 @@ from zofw.sets.simplex import Simplex
 if TYPE_CHECKING:
     from scipy.optimize import Bounds, LinearConstraint
 
-__all__ = ["SetLike", "as_set", "without_dictionaries"]
 
 sp = lazy("scipy.sparse")
 

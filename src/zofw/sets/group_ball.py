@@ -12,8 +12,6 @@ from zofw.atoms import Array, Atom, Sparse
 from zofw.sets.protocol import Ball, point, positive, register, scaled
 from zofw.sets.thresholds import shrink_to_l1
 
-__all__ = ["GroupBall"]
-
 
 @register("group-ball")
 @dataclass(frozen=True)

@@ -11,8 +11,6 @@ from zofw.atoms import Array, Atom, Sparse
 from zofw.sets.protocol import Ball, counting, gradient, point, positive, register, smallest
 from zofw.sets.thresholds import project_capped
 
-__all__ = ["KSparse"]
-
 
 @register("k-sparse")
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from zofw.core.query import DOUBLE
 from zofw.sets.protocol import Ball, gradient, point, register
 from zofw.sets.thresholds import shrink_to_l1
 
-__all__ = ["L1Ball"]
-
 
 @register("l1-ball")
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array, Atom, Dense
 from zofw.sets.protocol import Ball, length, point, register, scaled
 
-__all__ = ["L2Ball"]
-
 
 @register("l2-ball")
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ import numpy as np
 
 from zofw.atoms import Array
 
-__all__ = ["EXACT", "start_vector", "top_eigenvector"]
-
 EXACT = 64  # sizes up to this are decomposed whole
 EVERY = 5  # Lanczos steps between two tests of convergence
 BLEND = 0.5  # weight of the fixed random part in a warm start

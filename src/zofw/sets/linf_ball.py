@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array, Atom, Dense
 from zofw.sets.protocol import Ball, finite, gradient, point, register
 
-__all__ = ["LinfBall"]
-
 
 @register("linf-ball")
 @dataclass(frozen=True)

@@ -20,8 +20,6 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array
 from zofw.extras import extra
 
-__all__ = ["FEASIBILITY", "solve_highspy", "solve_scipy"]
-
 FEASIBILITY = 1e-10  # the least HiGHS accepts
 ACTIVE = 1e-9  # a constraint this near to its bound, relative to its terms, is active at a warm vertex
 

@@ -13,8 +13,6 @@ from zofw.sets.l1_ball import L1Ball
 from zofw.sets.linf_ball import LinfBall
 from zofw.sets.protocol import Ball, positive, register, scaled
 
-__all__ = ["LpBall"]
-
 
 def lp_norm(x: Array, p: float) -> float:
     """‖x‖_p, scaled by the greatest entry so that no power overflows; NaN if x has a NaN."""

@@ -13,8 +13,6 @@ from zofw.sets.lanczos import EXACT, start_vector, top_eigenvector
 from zofw.sets.protocol import Ball, name_of, point, positive, register, scaled
 from zofw.sets.thresholds import shrink_to_l1
 
-__all__ = ["NuclearBall", "warm_factor"]
-
 
 def as_shape(owner: object, shape: tuple[int, int]) -> tuple[int, int]:
     """Two whole numbers of at least 1, or a sentence."""

@@ -14,8 +14,6 @@ from zofw.atoms import Array, Atom, Dense, by_value
 from zofw.sets.lp import FEASIBILITY, solve_highspy, solve_scipy
 from zofw.sets.protocol import EPS, Inball, Vertices, finite, frozen, point, register, scaled
 
-__all__ = ["Polytope"]
-
 
 @register("polytope")
 @by_value

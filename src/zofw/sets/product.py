@@ -16,8 +16,6 @@ from zofw.sets.custom import can_clip, can_project
 from zofw.sets.given import as_set
 from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, point, register
 
-__all__ = ["Product"]
-
 
 @register("product")
 @dataclass(frozen=True)

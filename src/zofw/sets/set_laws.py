@@ -20,8 +20,6 @@ from zofw.sets.custom import Custom, can_clip, can_project, oracle_of
 from zofw.sets.lp import solve_scipy
 from zofw.sets.protocol import EPS, Region
 
-__all__ = ["LAWS", "Skipped", "Subject"]
-
 PROGRAMMES = 40  # directions whose linear programme over the facets is solved
 SHOWN = 8  # entries of an offending vector that a sentence prints
 

@@ -11,8 +11,6 @@ from zofw.atoms import Array, Atom, Sparse
 from zofw.sets.protocol import Inball, Vertices, counting, finite, gradient, point, positive, register
 from zofw.sets.thresholds import project_capped, settle
 
-__all__ = ["Simplex", "centred_radius"]
-
 
 def centred_radius(total: float, dim: int) -> float:
     """Distance of the barycentre of a simplex from its faces, a/√(d(d − 1)); infinite for a single point."""

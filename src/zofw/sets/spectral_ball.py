@@ -11,8 +11,6 @@ from zofw.atoms import Array, Atom, Dense
 from zofw.sets.nuclear_ball import MatrixBall, singular_values
 from zofw.sets.protocol import register, scaled
 
-__all__ = ["SpectralBall"]
-
 
 @register("spectral-ball")
 @dataclass(frozen=True)

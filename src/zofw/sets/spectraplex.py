@@ -14,8 +14,6 @@ from zofw.sets.protocol import EPS, Inball, Square, counting, finite, point, pos
 from zofw.sets.simplex import centred_radius
 from zofw.sets.thresholds import project_capped, settle
 
-__all__ = ["Spectraplex"]
-
 
 @register("spectraplex")
 @dataclass(frozen=True)

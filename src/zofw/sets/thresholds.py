@@ -8,8 +8,6 @@ import numpy as np
 
 from zofw.atoms import Array
 
-__all__ = ["project_capped", "settle", "shrink_to_l1"]
-
 Bound = float | Array
 ROUNDING = 1e-13  # of the total: what a sum may be off after one shift
 

@@ -32,8 +32,6 @@ from types import MappingProxyType
 
 from zofw_paper.data.errors import DataError
 
-__all__ = ["Archive", "DataPart", "Dataset", "File", "Kind", "datasets", "describe"]
-
 
 class Kind(Enum):
     """What `load` makes of a data set."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DataError"]
-
 
 class DataError(ValueError):
     """Data that are missing, damaged, malformed or not what their name promises; it names the file."""

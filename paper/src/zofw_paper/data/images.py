@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from zofw_paper.data.errors import DataError
 from zofw_paper.data.packing import unpacked
 
-__all__ = ["Images", "read_cifar10", "read_idx"]
-
 Pixels = NDArray[np.uint8]
 
 _CIFAR_RECORD = 1 + 3 * 32 * 32  # label, then the R, G and B planes

@@ -13,8 +13,6 @@ from sklearn.datasets import load_svmlight_file
 from zofw_paper.data.errors import DataError
 from zofw_paper.data.packing import unpacked
 
-__all__ = ["read_libsvm"]
-
 
 def read_libsvm(
     source: str | os.PathLike[str] | bytes,

@@ -20,8 +20,6 @@ from zofw_paper.data.libsvm import read_libsvm
 from zofw_paper.data.packing import read_bytes
 from zofw_paper.data.store import Stored, cache_folder, check, find, obtain
 
-__all__ = ["Check", "load", "load_cifar10", "verify"]
-
 Floats = NDArray[np.float64]
 SparseData = tuple[csr_array, Floats]
 DenseData = tuple[Floats, Floats]

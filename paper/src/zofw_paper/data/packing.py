@@ -13,8 +13,6 @@ from pathlib import Path
 
 from zofw_paper.data.errors import DataError
 
-__all__ = ["SUFFIXES", "read_bytes", "sha256", "unpack", "unpacked"]
-
 SUFFIXES = ("", ".bz2", ".xz", ".gz")  # how a file may be stored beside its plain name
 MOST_UNPACKED = 1 << 30  # bytes; every file of the catalogue takes less
 

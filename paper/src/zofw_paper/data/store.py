@@ -26,8 +26,6 @@ from zofw_paper.data.catalogue import Archive, Dataset, File, describe
 from zofw_paper.data.errors import DataError
 from zofw_paper.data.packing import SUFFIXES, read_bytes, sha256, unpack
 
-__all__ = ["Stored", "cache_folder", "check", "fetch", "find", "locate", "obtain"]
-
 _log = logging.getLogger(__name__)
 
 _TIMEOUT = 30.0  # seconds without a byte

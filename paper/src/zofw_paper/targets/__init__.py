@@ -12,19 +12,12 @@ from zofw.extras import install_line
 if find_spec("torch") is None:
     raise ImportError(f"The target networks need torch. Install it with: {install_line('torch')}")
 
-from zofw_paper.targets.carlini import mnist_carlini
-from zofw_paper.targets.judge import accuracy, predict
-from zofw_paper.targets.resnet import cifar10_resnet18, cifar10_resnet20, resnet18
-from zofw_paper.targets.weights import WeightsError, load_weights, read_weights
-
-__all__ = [
-    "WeightsError",
-    "accuracy",
-    "cifar10_resnet18",
-    "cifar10_resnet20",
-    "load_weights",
-    "mnist_carlini",
-    "predict",
-    "read_weights",
-    "resnet18",
-]
+from zofw_paper.targets.carlini import mnist_carlini as mnist_carlini
+from zofw_paper.targets.judge import accuracy as accuracy
+from zofw_paper.targets.judge import predict as predict
+from zofw_paper.targets.resnet import cifar10_resnet18 as cifar10_resnet18
+from zofw_paper.targets.resnet import cifar10_resnet20 as cifar10_resnet20
+from zofw_paper.targets.resnet import resnet18 as resnet18
+from zofw_paper.targets.weights import WeightsError as WeightsError
+from zofw_paper.targets.weights import load_weights as load_weights
+from zofw_paper.targets.weights import read_weights as read_weights

@@ -14,8 +14,6 @@ from torch import Tensor, nn
 
 from zofw_paper.targets.weights import frozen, load_weights, named_weights, read_weights
 
-__all__ = ["mnist_carlini"]
-
 
 def mnist_carlini(weights: str | os.PathLike[str] | None = None) -> nn.Module:
     """The trained network, frozen: (N, 1, 28, 28) in [−½, ½] to scores (N, 10); 312,202 parameters.

@@ -7,8 +7,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-__all__ = ["accuracy", "predict"]
-
 
 def predict(model: nn.Module, images: NDArray[np.float32], *, batch_size: int = 250) -> NDArray[np.int64]:
     """The class of largest score for each image.

@@ -19,8 +19,6 @@ from torch.nn import functional
 
 from zofw_paper.targets.weights import frozen, load_weights, named_weights, read_weights
 
-__all__ = ["cifar10_resnet18", "cifar10_resnet20", "resnet18"]
-
 Colour = tuple[float, float, float]
 
 

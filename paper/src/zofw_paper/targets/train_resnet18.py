@@ -25,8 +25,6 @@ from zofw_paper.targets.judge import accuracy
 from zofw_paper.targets.resnet import resnet18
 from zofw_paper.targets.weights import WeightsError, read_checkpoint
 
-__all__ = ["Training", "augment", "main", "train"]
-
 _log = logging.getLogger(__name__)
 
 _FRAME = 4  # black pixels around an image before it is cropped

@@ -12,8 +12,6 @@ from torch import Tensor, nn
 
 from zofw.storage import check_archive, read_arrays
 
-__all__ = ["WeightsError", "frozen", "load_weights", "named_weights", "read_checkpoint", "read_weights"]
-
 
 class WeightsError(ValueError):
     """Weights that cannot be read, or that do not fit the network."""
