@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 
@@ -22,6 +23,9 @@ def main() -> None:
         raise SystemExit(2) from error
     from zofw.cli.app import main as command
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a pipe on Windows has no Σ and no −
+            stream.reconfigure(errors="replace")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # worker processes are ended on the way out
     command()
 

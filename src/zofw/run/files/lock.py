@@ -81,6 +81,10 @@ class Lock:
         with _table:
             if _held.pop(self.path, None) is None:
                 return
+            if fcntl is None:  # Windows does not remove a file that is open
+                os.close(self._file)
+                self.path.unlink(missing_ok=True)
+                return
             self.path.unlink(missing_ok=True)  # while still held: nobody locks a file that is about to go
             os.close(self._file)
 
