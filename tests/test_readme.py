@@ -10,7 +10,7 @@ import zofw
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-LINES, WORDS = 130, 35  # a busy person finishes the page; no sentence is longer
+LINES, WORDS = 130, 25  # a busy person finishes the page; no sentence is longer
 
 
 def test_examples(tmp_path, monkeypatch, capsys):

@@ -1,0 +1,45 @@
+"""Pages stay short, their sentences too, and their code runs."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import prose
+import pytest
+from pages import DOCS
+
+IN_VIEW = 17_000  # words of the pages of the sidebar
+LONG = {"README": 0.03, "in view": 0.09}  # share of sentences of more than prose.LONG words
+
+
+def test_pages_are_short_and_so_are_their_sentences():
+    found = prose.counts(prose.pages(None))
+    assert found["in view"][1] <= IN_VIEW
+    for group, most in LONG.items():
+        assert found[group][4] <= most, f"{group}: see python tests/docs/prose.py"
+
+
+def test_sentences_are_told_from_code_tables_and_headings():
+    text = "# Title here\n\nOne two three. Four `x. y` five six!\n\n```python\nno = 1\n```\n\n| a b | c d e |\n\n- An item with words\n"
+    assert [*prose.sentences(text)] == ["One two three.", "Four `x. y` five six!", "An item with words"]
+
+
+def test_the_sidebar_has_about_twenty_entries():
+    entries = re.findall(r"^[a-z_/-]+$", (DOCS / "guide.md").read_text(encoding="utf-8"), re.M)
+    assert 18 <= len(entries) <= 22 and all((DOCS / f"{entry}.md").exists() for entry in entries)
+
+
+@pytest.mark.parametrize("page", ["index", "start", "sets", "means", "budgets", "hour", "desk", "migration"])
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("matplotlib").use("Agg")
+    pytest.importorskip("pandas")
+    scope: dict = {"__name__": "page"}
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(?:python|\{shown\})\n(.*?)```", text, flags=re.DOTALL)
+    assert blocks
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        for block in blocks:
+            exec(compile(block, f"{page}.md", "exec"), scope)
