@@ -9,7 +9,7 @@ import numpy as np
 
 
 def is_tensor(value: object) -> bool:
-    """Whether it is a torch tensor; torch is not imported to find out."""
+    """Return True if it is a torch tensor; torch is not imported to find out."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
@@ -27,7 +27,7 @@ def to_numpy(value: Any) -> np.ndarray:
 
 
 def sample_of_kind(like: Any) -> Any:
-    """An empty array of the kind, precision and device of ``like``, or a sentence on why there is none."""
+    """Return an empty array of the kind, precision and device of ``like``, or a sentence on why there is none."""
     if is_tensor(like):
         real, made = like.dtype.is_floating_point, like.new_empty
     elif hasattr(like, "__array_namespace__"):
@@ -48,7 +48,7 @@ def sample_of_kind(like: Any) -> Any:
 
 
 def as_kind(array: np.ndarray, like: Any) -> Any:
-    """The array as one of the kind of ``like``, on its device; real numbers in its precision, whole numbers as they are.
+    """Return the array as one of the kind of ``like``, on its device; real numbers in its precision, whole numbers as they are.
 
     A tensor is always a copy, as torch knows no read-only memory; other kinds share memory where they can.
     """

@@ -26,7 +26,7 @@ CHUNK = 1 << 16  # entries of the temporary of a rank-one update
 
 
 def digest(value: object) -> bytes:
-    """Sixteen bytes that name a value: equal for equal values, whatever the process that asks.
+    """Return sixteen bytes that name a value: equal for equal values, whatever the process that asks.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def by_value(cls: type[T]) -> type[T]:
 
 
 def _frozen(owner: str, name: str, value: ArrayLike) -> Array:
-    """A read-only float64 copy with -0.0 turned into 0.0, so that equal atoms have equal bytes."""
+    """Return a read-only float64 copy with -0.0 turned into 0.0, so that equal atoms have equal bytes."""
     array: Array = np.add(np.asarray(value, dtype=np.float64), 0.0)
     if array.ndim != 1:
         raise ValueError(f"{owner}: {name} must be one-dimensional, but has shape {array.shape}.")
@@ -77,35 +77,35 @@ class Atom(Protocol):
 
     @property
     def dim(self) -> int:
-        """Length of s."""
+        """Return length of s."""
 
     def dot(self, g: Array) -> float:
-        """The inner product ⟨g, s⟩ with a flat g of length dim."""
+        """Return the inner product ⟨g, s⟩ with a flat g of length dim."""
 
     def add_to(self, out: Array, weight: float) -> None:
         """Add weight·s to the flat contiguous array out, in place."""
 
     def dense(self) -> Array:
-        """The vertex as a fresh array of shape (dim,)."""
+        """Return the vertex as a fresh array of shape (dim,)."""
 
     def move(self, x: Array, gamma: float) -> Array:
-        """A fresh x + gamma (s − x)."""
+        """Return a fresh x + gamma (s − x)."""
 
     def key(self) -> bytes:
-        """A short hashable name: equal atoms have equal keys."""
+        """Return a short hashable name: equal atoms have equal keys."""
 
 
 class _Steps:
     """What every atom derives from `add_to`."""
 
     def dense(self: Atom) -> Array:
-        """The vertex as a fresh array of shape (dim,)."""
+        """Return the vertex as a fresh array of shape (dim,)."""
         out = np.zeros(self.dim)
         self.add_to(out, 1.0)
         return out
 
     def move(self: Atom, x: Array, gamma: float) -> Array:
-        """A fresh (1 − gamma) x + gamma s; the vertex itself, exactly, for gamma = 1."""
+        """Return a fresh (1 − gamma) x + gamma s; the vertex itself, exactly, for gamma = 1."""
         if x.shape != (self.dim,):
             raise ValueError(
                 f"An atom of dimension {self.dim} cannot move a point of shape {x.shape}; flatten the point first."
@@ -119,7 +119,7 @@ class _Steps:
         return out
 
     def key(self) -> bytes:
-        """A short hashable name: equal atoms have equal keys."""
+        """Return a short hashable name: equal atoms have equal keys."""
         return self._digest
 
     @cached_property
@@ -188,12 +188,12 @@ class Sparse(_Steps):
 
     @classmethod
     def single(cls, index: int, value: float, dim: int) -> Sparse:
-        """The vertex with one entry, for an oracle that knows it to be finite and in its place; few vertices are made often."""
+        """Return the vertex with one entry, for an oracle that knows it to be finite and in its place; few vertices are made often."""
         return _single(index, value, dim)
 
     @cached_property
     def only(self) -> tuple[int, float] | None:
-        """Place and value of the entry of a vertex that has one."""
+        """Return place and value of the entry of a vertex that has one."""
         return (self.index.item(), self.value.item()) if self.index.size == 1 else None
 
     def dot(self, g: Array) -> float:
@@ -294,7 +294,7 @@ class Blocks(_Steps):
 
 
 def as_atom(s: Any) -> Atom:
-    """An atom as it is; an array as a `Dense` atom of its flattened values."""
+    """Return an atom as it is; an array as a `Dense` atom of its flattened values."""
     if hasattr(s, "move"):
         atom: Atom = s
         return atom

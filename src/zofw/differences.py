@@ -32,7 +32,7 @@ STEEPEST = 1e150  # and of a slope: its square is a number still
 
 
 def slopes(query: Query, answer: Answer) -> Array:
-    """Directional derivatives along every direction at every anchor, (k, b).
+    """Return directional derivatives along every direction at every anchor, (k, b).
 
     (F(x + μu) − F(x − μu))/2μ for two-sided stencils, (F(x + μu) − F(x))/μ for the forward one, F the batch mean.
     """
@@ -49,7 +49,7 @@ def slopes(query: Query, answer: Answer) -> Array:
 
 
 def curvatures(query: Query, answer: Answer) -> Array:
-    """Second differences (F(x + μu) − 2F(x) + F(x − μu))/μ² along every direction, (k, b)."""
+    """Return second differences (F(x + μu) − 2F(x) + F(x − μu))/μ² along every direction, (k, b)."""
     if query.stencil is not Stencil.QUADRATIC:
         raise ValueError(f"Curvatures need the QUADRATIC stencil; the query has {query.stencil.name}.")
     b, mu = query.count, query.radius
@@ -58,14 +58,14 @@ def curvatures(query: Query, answer: Answer) -> Array:
 
 
 def base_values(query: Query, answer: Answer) -> Array:
-    """Mean values at the anchors themselves, (k,), where the stencil has them."""
+    """Return mean values at the anchors themselves, (k,), where the stencil has them."""
     if not query.stencil.has_base or query.paired:
         raise ValueError("This query did not ask for the mean at its anchors.")
     return np.asarray(answer.values[:, -1])
 
 
 def _plus(g: Array | None, v: Array, scale: float) -> Array:
-    """g + s·v with one new array: in a large dimension another one costs as much as the sum."""
+    """Return g + s·v with one new array: in a large dimension another one costs as much as the sum."""
     out: Array = v * scale
     if g is not None:
         out += g
@@ -73,17 +73,17 @@ def _plus(g: Array | None, v: Array, scale: float) -> Array:
 
 
 def fresh(U: Directions, c: Array, scale: float) -> Array:
-    """s U c = s UUᵀ∇F: unbiased for ∇F, remembers nothing. E‖sUUᵀ∇F‖² = s²κ‖∇F‖², about d/b times ‖∇F‖² for b ≪ d."""
+    """Return s U c = s UUᵀ∇F: unbiased for ∇F, remembers nothing. E‖sUUᵀ∇F‖² = s²κ‖∇F‖², about d/b times ‖∇F‖² for b ≪ d."""
     return _plus(None, U @ c, scale)
 
 
 def refine_step(law: Law, U: Directions) -> float:
-    """The step α = 1/(sκ) that minimises E‖(I − αUUᵀ)e‖² = (1 − 2α/s + α²κ)‖e‖²; 1/(d + b + 1) for Gaussian directions."""
+    """Return the step α = 1/(sκ) that minimises E‖(I − αUUᵀ)e‖² = (1 − 2α/s + α²κ)‖e‖²; 1/(d + b + 1) for Gaussian directions."""
     return 1.0 / (law.scale(U.dim, U.count) * law.second_moment(U.dim, U.count))
 
 
 def refine(g: Array, U: Directions, c: Array, step: float) -> Array:
-    """g + α U(c − Uᵀg): the sketched memory.
+    """Return g + α U(c − Uᵀg): the sketched memory.
 
     With c = Uᵀ∇F the error e = g − ∇F becomes (I − αUUᵀ)e: zero stays zero, and at the best step the mean square contracts by
     1 − 1/(s²κ), which is 1 − b/(d + b + 1) for Gaussian directions.
@@ -92,7 +92,7 @@ def refine(g: Array, U: Directions, c: Array, step: float) -> Array:
 
 
 def spider(g: Array, U: Directions, c: Array, scale: float) -> Array:
-    """g + s U(c_0 − c_1): the difference of two estimates with the same directions and batch, at the new point and the old.
+    """Return g + s U(c_0 − c_1): the difference of two estimates with the same directions and batch, at the new point and the old.
 
     For ∇F with Lipschitz constant L the variance that a step adds is at most s²κL²‖x_t − x_{t−1}‖²; it is never forgotten.
     """
@@ -100,7 +100,7 @@ def spider(g: Array, U: Directions, c: Array, scale: float) -> Array:
 
 
 def storm(g: Array, U: Directions, c: Array, scale: float, rho: float) -> Array:
-    """ĝ_0 + (1 − ρ)(g − ĝ_1), estimates at the new point and the old with the same directions and batch.
+    """Return ĝ_0 + (1 − ρ)(g − ĝ_1), estimates at the new point and the old with the same directions and batch.
 
     ρ = 0 is spider, ρ = 1 is fresh: the error of before is forgotten by 1 − ρ, the new one enters with ρ times its variance.
     """
@@ -108,7 +108,7 @@ def storm(g: Array, U: Directions, c: Array, scale: float, rho: float) -> Array:
 
 
 def average(g: Array, estimate: Array, rho: float) -> Array:
-    """(1 − ρ)g + ρĝ: momentum. The bias is what ∇F has moved over the last 1/ρ iterations, the variance ρ/(2 − ρ) of that of ĝ."""
+    """Return (1 − ρ)g + ρĝ: momentum. The bias is what ∇F has moved over the last 1/ρ iterations, the variance ρ/(2 − ρ) of that of ĝ."""
     return (1.0 - rho) * g + rho * estimate
 
 
@@ -146,7 +146,7 @@ class OwnDifferences:
         sign: float = 1.0,
         purpose: Purpose = Purpose.ESTIMATE,
     ) -> OwnDifferences:
-        """The differences at x, or at every row of it; to the other side where ``sign`` is −1."""
+        """Return the differences at x, or at every row of it; to the other side where ``sign`` is −1."""
         components, index = batch.slice(0, len(batch)), pattern.index
         owners = np.repeat(components, pattern.sizes)
         back = index if two_sided else np.zeros(len(components), dtype=np.int64)
@@ -157,13 +157,13 @@ class OwnDifferences:
         return cls(batch, pattern, query, two_sided, sign)
 
     def values(self, answer: Answer) -> Array:
-        """f_i at the anchors, (k, m), from a one-sided query."""
+        """Return f_i at the anchors, (k, m), from a one-sided query."""
         if self.two_sided:
             raise ValueError("Two-sided differences do not ask for values at their anchors.")
         return answer.values[:, self.pattern.index.size :]
 
     def slopes(self, answer: Answer) -> Array:
-        """∂f_i/∂x_j for every component i and every coordinate j of its own, (k, Σ|support_i|)."""
+        """Return ∂f_i/∂x_j for every component i and every coordinate j of its own, (k, Σ|support_i|)."""
         size, mu = self.pattern.index.size, self.query.radius
         ahead, rest = answer.values[:, :size], answer.values[:, size:]
         if self.two_sided:
@@ -171,5 +171,5 @@ class OwnDifferences:
         return np.asarray((ahead - np.repeat(rest, self.pattern.sizes, axis=1)) / (self.sign * mu))
 
     def mean(self, slopes: Array) -> Array:
-        """The mean gradient of the batch from its list of slopes, (d,)."""
+        """Return the mean gradient of the batch from its list of slopes, (d,)."""
         return np.bincount(self.pattern.index, slopes, self.query.anchors.shape[1]) / len(self.batch)

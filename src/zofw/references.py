@@ -68,7 +68,7 @@ def reference(
     rng: Seed = 0,
     max_iter: int = 20_000,
 ) -> Reference:
-    """The minimum of a problem with a gradient over a set.
+    """Return the minimum of a problem with a gradient over a set.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _gap(problem: Smooth, region: Region, x: Array) -> float:
 
 
 def _members(region: Region, dim: int, count: int, rng: np.random.Generator) -> list[Array]:
-    """Random members: combinations, with Dirichlet weights, of 1, 2, 4, … vertices in random directions."""
+    """Return random members: combinations, with Dirichlet weights, of 1, 2, 4, … vertices in random directions."""
     members = []
     for k in range(count):
         weights = rng.dirichlet(np.ones(2 ** (k % 5)))

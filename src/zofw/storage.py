@@ -65,7 +65,7 @@ def check_archive(content: bytes, most: int, *, stored: bool = False) -> None:
 
 
 def read_arrays(content: bytes, most: int | None = None, *, stored: bool = False) -> Arrays:
-    """The arrays of an npz file that take at most ``most`` bytes, by default the file's own size; none of objects."""
+    """Return the arrays of an npz file that take at most ``most`` bytes, by default the file's own size; none of objects."""
     check_archive(content, len(content) if most is None else most, stored=stored)
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         return {name: file[name] for name in file.files}

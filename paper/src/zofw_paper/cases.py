@@ -34,7 +34,7 @@ class Code:
 
     @property
     def digest(self) -> str:
-        """A hash of the file, "" without one: runs belong to what it said."""
+        """Return a hash of the file, "" without one: runs belong to what it said."""
         return fingerprint(Path(self.path).read_text(encoding="utf-8")) if self.path else ""
 
     def find(self, name: str) -> Any:
@@ -64,7 +64,7 @@ class Built:
 
     @property
     def sizes(self) -> tuple[int, int, str]:
-        """n, d and the set, as the end of a run names them."""
+        """Return n, d and the set, as the end of a run names them."""
         return self.problem.n, self.problem.dim, repr(self.set)
 
     def names(self, case: Case, lr: float | None) -> dict[str, Callable[[], float]]:
@@ -87,7 +87,7 @@ def _load(name: str) -> Any:
 
 
 def build_case(case: Case, code: Code = NO_CODE) -> Built:
-    """The problem and the set of a case.
+    """Return the problem and the set of a case.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def attack(
     weights: str | None = None,
     device: str | None = None,
 ) -> UniversalAttack:
-    """A universal attack on the correctly classified images of a split: of one class, or the first of all."""
+    """Return a universal attack on the correctly classified images of a split: of one class, or the first of all."""
     chosen = network or attacks[kind].networks[0]
     if chosen not in attacks[kind].networks:
         raise SpecError(
@@ -199,7 +199,7 @@ def attack(
 
 
 def missing_files(case: Case) -> list[str]:
-    """Files of the case's data that are not on this machine."""
+    """Return files of the case's data that are not on this machine."""
     if case.problem in attacks:
         split = case.arguments.get("split")
         parts = datasets()[attacks[case.problem].data].part(
@@ -227,7 +227,7 @@ class Optimum:
 
 
 def optimum(case: Case, built: Built, path: Path, starts: int = 16) -> Optimum:
-    """The reference value of a case, computed once and kept in a file."""
+    """Return the reference value of a case, computed once and kept in a file."""
     key = {
         "problem": case.problem,
         "data": case.data,

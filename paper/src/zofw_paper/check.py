@@ -24,7 +24,7 @@ class Checked:
 
 
 def check_experiment(experiment: Experiment, code: Code = NO_CODE) -> list[Checked]:
-    """Every method on every case whose files are here; nothing is evaluated."""
+    """Return every method on every case whose files are here; nothing is evaluated."""
     found = []
     for case in present(experiment)[0]:
         try:

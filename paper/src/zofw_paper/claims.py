@@ -88,7 +88,7 @@ class Lines:
     idle: frozenset[str] = frozenset()  # methods whose budget did not pay for a first iteration
 
     def place(self, queries: float) -> int:
-        """The last point of the grid within so many queries, or the first of all."""
+        """Return the last point of the grid within so many queries, or the first of all."""
         return max(0, int(np.searchsorted(self.queries, queries, side="right")) - 1)
 
 
@@ -146,7 +146,7 @@ class _Judge:
         return self.found((HOLDS if better else FAILS) if apart else OPEN, at, mine, rival, theirs)
 
     def ahead(self, rivals: Sequence[str], last: int) -> ClaimFinding:
-        """The number of queries at which the method is furthest behind, and who is ahead there."""
+        """Return the number of queries at which the method is furthest behind, and who is ahead there."""
         places = [
             (at, rival, self.point(self.claim.method, at), self.point(rival, at))
             for at in range(last + 1)
@@ -163,7 +163,7 @@ class _Judge:
         return self.found(FAILS if clearly else OPEN if behind else HOLDS, at, mine, rival, theirs)
 
     def saves(self, rival: str, theirs: Band, at: int) -> ClaimFinding:
-        """How many times fewer queries the method needs for the value at which the best rival ends."""
+        """Return how many times fewer queries the method needs for the value at which the best rival ends."""
         behind = [k for k in range(at + 1) if self.point(self.claim.method, k).median > theirs.median]
         here = behind[-1] + 1 if behind else 0  # from here on for good
         end, reached = float(self.case.queries[at]), here <= at
@@ -174,7 +174,7 @@ class _Judge:
         return replace(found, times=times, rival_queries=end)
 
     def falls(self, at: int) -> ClaimFinding:
-        """The slope of logarithms of the median and of the quartiles."""
+        """Return the slope of logarithms of the median and of the quartiles."""
         span = slice(self.case.place(self.case.queries[at] / 10**0.5), at + 1)
         queries, lines = np.log(self.case.queries[span]), np.log(self.case.curves[self.claim.method][:, span])
         low, median, high = sorted(-float(np.polyfit(queries, line, 1)[0]) for line in lines)
@@ -193,7 +193,7 @@ class _Judge:
 
 
 def judge(claims: Sequence[Claim], cases: Sequence[Lines], *, lower_is_better: bool) -> tuple[Verdict, ...]:
-    """A verdict for every claim, with the figures that decide it."""
+    """Return a verdict for every claim, with the figures that decide it."""
     return tuple(_judge(claim, cases, 1.0 if lower_is_better else -1.0) for claim in claims)
 
 
@@ -216,7 +216,7 @@ def _judge(claim: Claim, cases: Sequence[Lines], sign: float) -> Verdict:
 
 
 def by_heading(claims: Sequence[Verdict]) -> dict[str, list[Verdict]]:
-    """Verdicts under a heading for whoever made the statement, in the order of the first of each."""
+    """Return verdicts under a heading for whoever made the statement, in the order of the first of each."""
     found: dict[str, list[Verdict]] = {}
     for claim in claims:
         paper = claim.by == "the paper"
@@ -226,7 +226,7 @@ def by_heading(claims: Sequence[Verdict]) -> dict[str, list[Verdict]]:
 
 
 def words(found: ClaimFinding) -> str:
-    """The figures of one case in words."""
+    """Return the figures of one case in words."""
     queries = number(found.queries)
     if found.times is None:
         return f"{found.value} against {found.rival_value} ({found.rival}) at {queries} queries"
@@ -239,6 +239,6 @@ def words(found: ClaimFinding) -> str:
 
 
 def figures_of(claim: Verdict) -> str:
-    """The figures of every case in words."""
+    """Return the figures of every case in words."""
     parts = [f"{found.case}: {found.verdict}, {words(found)}" for found in claim.cases]
     return "; ".join(parts + [f"not measured: {name}" for name in claim.missing])

@@ -37,12 +37,12 @@ class Crossing:
 
 
 def rounded(values: ArrayLike) -> Array:
-    """Values to the digits that are published, so that runs of today and published ones are compared alike."""
+    """Return values to the digits that are published, so that runs of today and published ones are compared alike."""
     return np.array([[float(f"{value:.{DIGITS}g}") for value in row] for row in np.asarray(values)])
 
 
 def windows(queries: Array, values: Array, grid: Array) -> Array:
-    """The window median at each point of the grid."""
+    """Return the window median at each point of the grid."""
     return np.array([window_median(queries, values, at) for at in grid])
 
 
@@ -63,7 +63,7 @@ def crossing(
 
 
 def _longest(ahead: NDArray[np.bool], grid: Array) -> tuple[float, float] | tuple[None, None]:
-    """The first and the last point of the longest stretch, in decades, of places that are true."""
+    """Return the first and the last point of the longest stretch, in decades, of places that are true."""
     changes = np.flatnonzero(np.diff(np.concatenate([[False], ahead, [False]]).astype(int)))
     stretches = [
         (float(grid[k]), float(grid[m - 1])) for k, m in zip(changes[::2], changes[1::2], strict=True)

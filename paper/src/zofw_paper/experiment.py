@@ -36,7 +36,7 @@ class StoredExperiment:
 
     @classmethod
     def read(cls, out: Path) -> StoredExperiment:
-        """The experiment whose runs a directory holds."""
+        """Return the experiment whose runs a directory holds."""
         path = out / "experiment.json"
         if not path.is_file():
             raise StoreError(
@@ -59,12 +59,12 @@ def find_experiment(name: str) -> Path:
 
 
 def source_of(experiment: Experiment) -> Experiment:
-    """The experiment whose runs this one shows."""
+    """Return the experiment whose runs this one shows."""
     return read(find_experiment(experiment.source), experiment.profile or None)
 
 
 def identity(experiment: Experiment) -> str:
-    """The fingerprint of an experiment and, where it shows the runs of another, of that one too."""
+    """Return the fingerprint of an experiment and, where it shows the runs of another, of that one too."""
     if experiment.kind != "images":
         return experiment.fingerprint
     return fingerprint([experiment.fingerprint, source_of(experiment).fingerprint])
@@ -73,7 +73,7 @@ def identity(experiment: Experiment) -> str:
 def present(
     experiment: Experiment, only: Sequence[str] = ()
 ) -> tuple[tuple[Case, ...], dict[str, tuple[str, ...]]]:
-    """Cases whose files are here, of those named where some are, and what is missing for the optional others."""
+    """Return cases whose files are here, of those named where some are, and what is missing for the optional others."""
     for name in only:
         if name not in [case.name for case in experiment.cases]:
             known = ", ".join(case.name for case in experiment.cases)
@@ -85,7 +85,7 @@ def present(
 
 
 def next_to(out: Path, experiment: Experiment) -> Path:
-    """The directory, next to this one, of the experiment whose runs this one shows."""
+    """Return the directory, next to this one, of the experiment whose runs this one shows."""
     return out.with_name("-".join(filter(None, (experiment.name, experiment.profile))))
 
 
@@ -161,7 +161,7 @@ def tune(
     only: Sequence[str] = (),
     labels: Sequence[str] = (),
 ) -> tuple[dict[tuple[str, str], float], list[str]]:
-    """The learning rate of every (case, method label), by one rule for all.
+    """Return the learning rate of every (case, method label), by one rule for all.
 
     The score of a rate is the median over the tuning seeds of the window median: the median of the objective over the
     last tenth of the queries. A method's own grid, where it has one, replaces the experiment's; with ``widen`` a grid
@@ -218,12 +218,12 @@ def tune(
 
 
 def best_rate(scores: dict[float, float]) -> float:
-    """The rate with the lowest score; of equals the one nearest to 1."""
+    """Return the rate with the lowest score; of equals the one nearest to 1."""
     return min(scores, key=lambda lr: (scores[lr], abs(math.log(lr))))
 
 
 def widened(grid: list[float], best: float) -> list[float]:
-    """The grid and, where its best rate is its first or last, one rate more beyond it."""
+    """Return the grid and, where its best rate is its first or last, one rate more beyond it."""
     ratio = grid[1] / grid[0] if len(grid) > 1 else 2.0
     below = [grid[0] / ratio] if best == grid[0] and grid[0] / ratio > LEAST_RATE else []
     above = [grid[-1] * ratio] if best == grid[-1] and grid[-1] * ratio < MOST_RATE else []
@@ -242,7 +242,7 @@ def _scores(outcomes: list[UnitOutcome]) -> dict[float, float]:
 
 
 def window_median(queries: Array, values: Array, at: float) -> float:
-    """The median of the values known over the last tenth of ``at`` queries, or the last value before it."""
+    """Return the median of the values known over the last tenth of ``at`` queries, or the last value before it."""
     last = max(1, int(np.searchsorted(queries, at, side="right")))
     first = min(int(np.searchsorted(queries, WINDOW * at, side="right")), last - 1)
     return float(np.median(values[first:last]))

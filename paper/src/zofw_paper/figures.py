@@ -36,14 +36,14 @@ AXES = {
 
 
 def strong(labels: Sequence[str]) -> set[str]:
-    """The curves to look at: all where they are few; else the first, which is the paper's, and the default."""
+    """Return the curves to look at: all where they are few; else the first, which is the paper's, and the default."""
     if len(labels) <= MANY:
         return {*labels}
     return {labels[0], *(label for label in labels if label == "auto" or label.startswith("default"))}
 
 
 def colours(labels: Sequence[str]) -> dict[str, str]:
-    """A colour for every label, in order; grey for those in the background."""
+    """Return a colour for every label, in order; grey for those in the background."""
     front = [label for label in labels if label in strong(labels)]
     return dict.fromkeys(labels, GREY) | {label: PALETTE[k % len(PALETTE)] for k, label in enumerate(front)}
 
@@ -95,7 +95,7 @@ def draw_curves(summary: Summary, stem: Path, *, group: str | None = None) -> li
 
 
 def apart(heights: Mapping[str, float], step: float) -> dict[str, float]:
-    """Heights between 0 and 1 from the lowest up, moved so that neighbours are a step apart."""
+    """Return heights between 0 and 1 from the lowest up, moved so that neighbours are a step apart."""
     moved, lowest = {}, -step / 2
     for rank, label in enumerate(sorted(heights, key=heights.__getitem__)):
         lowest = min(max(heights[label], lowest + step), 1.0 - step * (len(heights) - 1 - rank))

@@ -21,7 +21,7 @@ PERTURBATIONS = "perturbations.npz"  # published with the pictures, so that one 
 
 
 def stored_images(folder: Path) -> dict[str, Path]:
-    """Pictures of a directory by their captions."""
+    """Return pictures of a directory by their captions."""
     return {
         f"Adversarial examples: {path.stem.removeprefix('images-')}": path
         for path in sorted(folder.glob("images-*.png"))
@@ -58,7 +58,7 @@ def perturbations(experiment: Experiment, runs: Path) -> dict[str, Array]:
 
 
 def draw_adversarial(experiment: Experiment, runs: Path, out: Path, count: int = 8) -> dict[str, Path]:
-    """Originals and adversarial examples of every method, for the first seed; one picture a case."""
+    """Return originals and adversarial examples of every method, for the first seed; one picture a case."""
     found = perturbations(experiment, runs)
     for case in present(experiment)[0]:
         labels = [m.label for m in chosen_methods(experiment) if f"{case.name}, {m.label}" in found]

@@ -43,12 +43,12 @@ class Tuned:
 
 
 def zeroth_order() -> list[str]:
-    """Registered methods that use values alone."""
+    """Return registered methods that use values alone."""
     return [name for name in methods if not is_first_order(name)]
 
 
 def chosen_methods(experiment: Experiment, labels: Sequence[str] = ()) -> tuple[Method, ...]:
-    """The methods of a specification and, where asked for, every other registered one and the default; or those with the labels.
+    """Return the methods of a specification and, where asked for, every other registered one and the default; or those with the labels.
 
     What the default chooses for a sum is the default's row and has no second one.
     """
@@ -67,7 +67,7 @@ def chosen_methods(experiment: Experiment, labels: Sequence[str] = ()) -> tuple[
 
 
 def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:
-    """The settings object, or "auto".
+    """Return the settings object, or "auto".
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:
 
 
 def _derived(cls: type[Described], names: Names) -> dict[str, float | int]:
-    """The settings that a method states by the letters S, b and m, or in the unit of f, sized as the case says."""
+    """Return the settings that a method states by the letters S, b and m, or in the unit of f, sized as the case says."""
     facts = cls.facts
     letters = {
         letter: name
@@ -124,7 +124,7 @@ def _derived(cls: type[Described], names: Names) -> dict[str, float | int]:
 
 
 def _size(size: str, names: Names) -> float:
-    """A number of the case: a batch of ⌈√n⌉ where it names none, L = 1 where it has none."""
+    """Return a number of the case: a batch of ⌈√n⌉ where it names none, L = 1 where it has none."""
     if size == "pairs":  # of a component with a direction of its own
         return _size("batch", names) * (names["directions"]() if "directions" in names else 1.0)
     if size in names:
@@ -151,12 +151,12 @@ def _referred(text: str, names: Names, where: str) -> float | int:
 
 
 def _whole(number: float) -> float | int:
-    """Whole numbers as int, as sizes want them."""
+    """Return whole numbers as int, as sizes want them."""
     return int(number) if float(number).is_integer() else float(number)
 
 
 def _made(table: Mapping[str, object], names: Names, where: str) -> Any:
-    """A law, {name = …, its arguments}, or a schedule, {its kind = its numbers}."""
+    """Return a law, {name = …, its arguments}, or a schedule, {its kind = its numbers}."""
     if "name" in table:
         make: Callable[..., Any] = laws[str(table["name"])]
         given: object = {name: value for name, value in table.items() if name != "name"}

@@ -49,7 +49,7 @@ class Environment:
 
 
 def environment(*names: str) -> Environment:
-    """The present one, with the fingerprints of the named methods."""
+    """Return the present one, with the fingerprints of the named methods."""
     return Environment(
         platform.python_version(),
         f"{platform.system()} {platform.machine()}",
@@ -71,7 +71,7 @@ def _version(package: str) -> str:
 
 @cache
 def _commit() -> str:
-    """The commit of a source checkout, with a plus where files of the package differ from it; "" elsewhere."""
+    """Return the commit of a source checkout, with a plus where files of the package differ from it; "" elsewhere."""
     package = Path(zofw.__file__).parent
 
     def git(*arguments: str) -> str:
@@ -92,7 +92,7 @@ def _commit() -> str:
 
 @cache
 def code_of(name: str) -> str:
-    """The fingerprint of a registered method's code, or of the default one's for "auto"."""
+    """Return the fingerprint of a registered method's code, or of the default one's for "auto"."""
     module = choose.__module__ if name == "auto" else methods[name].__module__
     digest = hashlib.sha256()
     for found in sorted(_rests_on(module)):
@@ -101,7 +101,7 @@ def code_of(name: str) -> str:
 
 
 def normal_form(source: str) -> str:
-    """The syntax tree of a module without docstrings."""
+    """Return the syntax tree of a module without docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
@@ -119,7 +119,7 @@ def _source(module: str) -> str:
 
 @cache
 def _rests_on(module: str) -> frozenset[str]:
-    """A module and the modules of the mathematics that it imports, directly or not."""
+    """Return a module and the modules of the mathematics that it imports, directly or not."""
     found, waiting = {module}, [module]
     while waiting:
         for node in ast.walk(ast.parse(_source(waiting.pop()))):

@@ -58,7 +58,7 @@ def _rounded(value: Plain) -> Plain:
 
 
 def published(folder: Path) -> list[Path]:
-    """The published experiments below a folder."""
+    """Return the published experiments below a folder."""
     return sorted(path.parent for path in folder.glob("*/summary.json"))
 
 
@@ -136,7 +136,7 @@ def _opens_alike(experiment: Experiment, name: str, curve: Curve, code: Code) ->
 
 
 def page(summary: Summary, target: Path) -> str:
-    """The published numbers as a page of the documentation."""
+    """Return the published numbers as a page of the documentation."""
     title = summary.title if target.name == summary.name else f"{summary.title} ({target.name})"
     lines = [f"# {title}", "", summary.about, "", *([summary.note, ""] if summary.note else [])]
     if found := standing(summary):

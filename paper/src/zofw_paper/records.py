@@ -24,7 +24,7 @@ class SpecError(ValueError):
 
 
 def record(cls: type[T], content: object, where: str) -> T:
-    """A dataclass from a table: every key is one of its fields, with a value of the field's type.
+    """Return a dataclass from a table: every key is one of its fields, with a value of the field's type.
 
     Raises
     ------
@@ -61,7 +61,7 @@ class _Field:
 
 @cache
 def _kinds(cls: Any) -> dict[str, _Field]:
-    """The fields by their keys: their names, or what ``metadata["key"]`` says."""
+    """Return the fields by their keys: their names, or what ``metadata["key"]`` says."""
     hints, none = typing.get_type_hints(cls), dataclasses.MISSING
     return {
         field.metadata.get("key", field.name): _Field(
@@ -109,7 +109,7 @@ def _item(where: str, item: object) -> str:
 
 
 def _scalar(kind: object, value: object, where: str, key: str) -> object:
-    """A number, a text or a truth; whole floats pass for int, ints for float, and null for NaN."""
+    """Return a number, a text or a truth; whole floats pass for int, ints for float, and null for NaN."""
     if kind is float and value is None:
         return math.nan
     if kind is float and isinstance(value, int) and not isinstance(value, bool):

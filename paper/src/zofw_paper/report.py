@@ -111,7 +111,7 @@ def _environment() -> Any:
 
 
 def render(summary: Summary, images: Mapping[str, Path]) -> str:
-    """The page."""
+    """Return the page."""
     markup = extra("markupsafe", "report").Markup
     pictures = {
         caption: f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
@@ -125,7 +125,7 @@ def render(summary: Summary, images: Mapping[str, Path]) -> str:
 
 
 def rate_of(curve: Curve) -> str:
-    """A learning rate with its marks: at the edge of what was tried, tuned on less than the budget, given and not tuned."""
+    """Return a learning rate with its marks: at the edge of what was tried, tuned on less than the budget, given and not tuned."""
     rate = curve.rate
     if rate is None:
         return "–"
@@ -278,7 +278,7 @@ def charts(summary: Summary) -> list[dict[str, object]]:
 def _heights(
     summary: Summary, case: CaseSummary, palette: Mapping[str, str]
 ) -> tuple[dict[str, object], list[dict[str, object]]]:
-    """The vertical axis, and the name of every curve at its end, moved apart where ends are close."""
+    """Return the vertical axis, and the name of every curve at its end, moved apart where ends are close."""
     y: dict[str, object] = {"title": {"text": AXES[summary.measure]}}
     seen = np.array([value for curve in case.curves for value in curve.median])
     ends = {curve.label: (curve.window or curve.median)[-1] for curve in case.curves}
@@ -319,7 +319,7 @@ END = ("queries", "iterations", "lmos", "seconds")
 
 
 def write_tables(summary: Summary, folder: Path) -> dict[str, Path]:
-    """The end of every curve, the curves themselves, crossings, what was tuned and the claims, as CSV."""
+    """Return the end of every curve, the curves themselves, crossings, what was tuned and the claims, as CSV."""
     tables: dict[str, tuple[Sequence[str], TableRows]] = {}
     both = [(case, curve) for case in summary.cases for curve in case.curves]
     if summary.rows:
@@ -377,7 +377,7 @@ def write_tables(summary: Summary, folder: Path) -> dict[str, Path]:
 
 
 def _values(row: object, names: str) -> list[object]:
-    """Fields of a row: of bands the median, nothing for what is unknown."""
+    """Return fields of a row: of bands the median, nothing for what is unknown."""
     found = [vars(row)[name] for name in names.split()]
     return ["" if v is None else v.median if isinstance(v, Band) else v for v in found]
 

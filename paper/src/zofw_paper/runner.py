@@ -105,7 +105,7 @@ class Unit:
 
     @classmethod
     def read(cls, path: Path, code: Code = NO_CODE) -> Unit:
-        """The run that a directory was made for."""
+        """Return the run that a directory was made for."""
         file = path / "spec.json"
         content = {**read_json(file), "path": str(path)}
         content.pop("fingerprint", None)
@@ -174,7 +174,7 @@ _kept: dict[str, Built] = {}  # the last problem that was built, for the next ru
 
 
 def built(case: Case, code: Code) -> Built:
-    """The problem of a case; that of the run before where it is the same."""
+    """Return the problem of a case; that of the run before where it is the same."""
     key = fingerprint([case.problem, case.data, dict(case.arguments), dict(case.set), code.digest])
     if key not in _kept:
         _kept.clear()
@@ -206,7 +206,7 @@ def execute(unit: Unit, tell: Callable[[UnitProgress], None] | None = None) -> U
 
 
 def _sentence(error: BaseException) -> str:
-    """The first line of what an error says."""
+    """Return the first line of what an error says."""
     return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
@@ -279,7 +279,7 @@ def _not_begun(watch: _Watch, folder: Folder, why: str) -> None:
 
 
 def find_optimum(case: Case, code: Code, path: Path, starts: int) -> Optimum | str:
-    """The reference value of a case, or a sentence."""
+    """Return the reference value of a case, or a sentence."""
     try:
         return optimum(case, built(case, code), path, starts)
     except MISTAKES as error:

@@ -39,7 +39,7 @@ Row = dict[str, str]
 
 
 def scaling_rows(experiment: Experiment, out: Path, watcher: Watcher = Watcher()) -> tuple[Row, ...]:
-    """The table; queries to ε are kept in a file of their own for every method, size and seed."""
+    """Return the table; queries to ε are kept in a file of their own for every method, size and seed."""
     plan, seeds = experiment.costs, experiment.seeds
     assert plan is not None
     chosen = [m for m in chosen_methods(experiment) if m.name != "auto"]
@@ -51,7 +51,7 @@ def scaling_rows(experiment: Experiment, out: Path, watcher: Watcher = Watcher()
 
 
 def _settings(method: Method, n: int, d: int, T: int, iterations: int) -> MethodLike:
-    """The method at these sizes, to which its settings may refer."""
+    """Return the method at these sizes, to which its settings may refer."""
     sizes = {"n": n, "dim": d, "T": T, "R": 2.0, "root_n": math.ceil(n**0.5), "root_d": math.ceil(d**0.5)}
     names = {name: partial(float, size) for name, size in sizes.items()}
     made: MethodLike = build(method, names, Task(BALL, d, n, max_iter=iterations), None)
@@ -59,7 +59,7 @@ def _settings(method: Method, n: int, d: int, T: int, iterations: int) -> Method
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """The power with which finite costs grow; NaN where fewer than two of them are."""
+    """Return the power with which finite costs grow; NaN where fewer than two of them are."""
     known = np.log([(s, c) for s, c in zip(sizes, costs, strict=True) if math.isfinite(c)])
     return float(np.polyfit(known[:, 0], known[:, 1], 1)[0]) if len(known) > 1 else math.nan
 
@@ -70,7 +70,7 @@ def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
 def measure_costs(
     method: Method, n: int, d: int, T: int, iterations: int, seed: int = 1
 ) -> tuple[int, float]:
-    """The dearest iteration and the mean of those after the first, which may be a start-up."""
+    """Return the dearest iteration and the mean of those after the first, which may be a start-up."""
     made = _settings(method, n, d, T, iterations)
     session = Session(BALL, dim=d, n=n, method=made, max_iter=iterations, rng=seed, diagnose=0)
     costs, rng = list[int](), np.random.default_rng(seed)
@@ -103,7 +103,7 @@ def _costs(method: Method, plan: Costs) -> Row:
 
 
 def family(n: int, d: int, seed: int = 0) -> Quadratic:
-    """n centres around e_1 + e_2, at distance 1 from it."""
+    """Return n centres around e_1 + e_2, at distance 1 from it."""
     spread = np.random.default_rng([seed, n, d]).standard_normal((n, d))
     spread -= spread.mean(axis=0)
     spread /= np.linalg.norm(spread, axis=1, keepdims=True).mean()
@@ -111,7 +111,7 @@ def family(n: int, d: int, seed: int = 0) -> Quadratic:
 
 
 def attempt(method: Method, problem: Quadratic, T: int, seed: int) -> tuple[int, float]:
-    """Queries and error of one run of T iterations."""
+    """Return queries and error of one run of T iterations."""
     gaps: list[float] = []
 
     def gap(x: Array) -> float:
@@ -132,7 +132,7 @@ def attempt(method: Method, problem: Quadratic, T: int, seed: int) -> tuple[int,
 
 
 def queries_to(method: Method, n: int, d: int, epsilons: Sequence[float], cap: int, seed: int) -> list[float]:
-    """Queries after which the error is at most each ε; infinite where T would exceed the cap."""
+    """Return queries after which the error is at most each ε; infinite where T would exceed the cap."""
     problem, found = family(n, d), dict.fromkeys(epsilons, math.inf)
     T = LEAST
     while cap >= T and any(map(math.isinf, found.values())):

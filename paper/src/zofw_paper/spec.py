@@ -105,7 +105,7 @@ class Method:
 
     @property
     def structure(self) -> bool:
-        """Whether the default method is told which coordinates a component depends on: knowledge beyond values."""
+        """Return True if the default method is told which coordinates a component depends on: knowledge beyond values."""
         return self.name == "auto" and self.settings.get("structure", False) is True
 
     def __post_init__(self) -> None:
@@ -194,7 +194,7 @@ class Experiment:
 
     @property
     def fingerprint(self) -> str:
-        """sha256 of everything that decides the numbers; words and claims may change without a new run."""
+        """Return sha256 of everything that decides the numbers; words and claims may change without a new run."""
         content = plain(dataclasses.replace(self, title="", about="", note="", claims=()))
         assert isinstance(content, dict)
         tune = content["tune"]
@@ -205,7 +205,7 @@ class Experiment:
         return fingerprint(content)
 
     def seeds_of(self, label: str) -> tuple[int, ...]:
-        """The seeds that a method is run with."""
+        """Return the seeds that a method is run with."""
         return self.seeds[: self.fewer.get(label, len(self.seeds))]
 
     def __post_init__(self) -> None:
@@ -238,12 +238,12 @@ class Experiment:
 
 
 def fingerprint(content: object) -> str:
-    """sha256 of a plain value or a dataclass, in canonical JSON."""
+    """Return sha256 of a plain value or a dataclass, in canonical JSON."""
     return hashlib.sha256(json.dumps(plain(content), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def read(path: str | Path, profile: str | None = None) -> Experiment:
-    """The experiment in a TOML file.
+    """Return the experiment in a TOML file.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def read(path: str | Path, profile: str | None = None) -> Experiment:
 
 
 def parse(text: str, profile: str | None = None, *, where: str = "the text") -> Experiment:
-    """The experiment in a TOML text; see :func:`read`."""
+    """Return the experiment in a TOML text; see :func:`read`."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -297,7 +297,7 @@ def parse(text: str, profile: str | None = None, *, where: str = "the text") -> 
 
 
 def _profile(profiles: Mapping[str, object], profile: str | None, where: str) -> dict[str, Any]:
-    """The table of the profile that was asked for; an empty one where there are no profiles."""
+    """Return the table of the profile that was asked for; an empty one where there are no profiles."""
     if profile is None and not profiles:
         return {}
     if profile is None or profile not in profiles:
@@ -315,7 +315,7 @@ def _profile(profiles: Mapping[str, object], profile: str | None, where: str) ->
 
 
 def _budgeted(case: object, profile: str | None, where: str) -> object:
-    """A case with the budget of the profile."""
+    """Return a case with the budget of the profile."""
     if not isinstance(case, dict) or not isinstance(case.get("budget"), dict):
         return case
     if profile not in case["budget"]:
@@ -324,7 +324,7 @@ def _budgeted(case: object, profile: str | None, where: str) -> object:
 
 
 def _picked(tables: list[object], names: object, keys: tuple[str, ...], sentence: str) -> list[object]:
-    """The tables of those names, or all."""
+    """Return the tables of those names, or all."""
     if names is None:
         return tables
 

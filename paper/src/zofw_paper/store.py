@@ -45,7 +45,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_record(cls: type[T], path: Path, what: str, content: object = None) -> T:
-    """A dataclass from a JSON file, or from its content; an error says what the file should have been."""
+    """Return a dataclass from a JSON file, or from its content; an error says what the file should have been."""
     try:
         return record(cls, read_json(path) if content is None else content, str(path))
     except SpecError as error:
@@ -85,7 +85,7 @@ def _number(value: float) -> str:
 
 
 def read_trace(path: Path) -> dict[str, Array]:
-    """Columns of a trace by name."""
+    """Return columns of a trace by name."""
     try:
         with path.open(newline="", encoding="utf-8") as stream:
             rows = list(csv.reader(stream))

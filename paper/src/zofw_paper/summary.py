@@ -83,7 +83,7 @@ class Curve:
 
     @property
     def band(self) -> tuple[tuple[float, ...], ...]:
-        """Lower quartile, median and upper quartile of the window medians, or of last iterates where there are none."""
+        """Return lower quartile, median and upper quartile of the window medians, or of last iterates where there are none."""
         if self.window:
             return self.window_low, self.window, self.window_high
         return self.low, self.median, self.high
@@ -139,17 +139,17 @@ class Summary:
 
     @property
     def lines(self) -> list[list[str]]:
-        """The rows of the table, where there is one, without their heads."""
+        """Return the rows of the table, where there is one, without their heads."""
         return [list(row.values()) for row in self.rows]
 
     @property
     def labels(self) -> list[str]:
-        """Labels of every method in any case, in order of the first appearance."""
+        """Return labels of every method in any case, in order of the first appearance."""
         return list(dict.fromkeys(curve.label for case in self.cases for curve in case.curves))
 
 
 def read_summary(folder: Path) -> Summary:
-    """The summary that a report left in a directory."""
+    """Return the summary that a report left in a directory."""
     path = folder / "summary.json"
     if not path.is_file():
         raise StoreError(f"{folder} has no summary.json; make it with: zofw report {folder}")
@@ -157,7 +157,7 @@ def read_summary(folder: Path) -> Summary:
 
 
 def described(stored: StoredExperiment) -> Summary:
-    """The experiment of a directory, without any numbers yet."""
+    """Return the experiment of a directory, without any numbers yet."""
     spec = stored.spec
     return Summary(
         spec.name, spec.profile, spec.title or spec.name, spec.about.strip(), spec.kind, spec.measure,
@@ -167,7 +167,7 @@ def described(stored: StoredExperiment) -> Summary:
 
 
 def summarise(stored: StoredExperiment, out: Path, beside: Summary | None = None) -> Summary:
-    """The curves of an experiment's finished runs and, of cases and methods that have none here, those that ``beside`` has.
+    """Return the curves of an experiment's finished runs and, of cases and methods that have none here, those that ``beside`` has.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def summarise(stored: StoredExperiment, out: Path, beside: Summary | None = None
 
 
 def _comparable(beside: Summary, stored: StoredExperiment) -> dict[str, CaseSummary]:
-    """The cases of a summary by name, where new runs can stand beside its own.
+    """Return the cases of a summary by name, where new runs can stand beside its own.
 
     They can if the specification is the same, or the published one is a part of it, whatever number of its seeds each row has.
     """
@@ -227,7 +227,7 @@ def _parts(experiment: Experiment, published: Summary) -> Iterator[Experiment]:
 
 
 def _part(experiment: Experiment, names: Collection[str]) -> Experiment:
-    """The experiment with those of its cases and methods alone."""
+    """Return the experiment with those of its cases and methods alone."""
     tuning = experiment.tuning
     return replace(
         experiment,
@@ -243,7 +243,7 @@ def _part(experiment: Experiment, names: Collection[str]) -> Experiment:
 
 
 def _made_by(environment: Environment, ends: Sequence[Path]) -> Environment:
-    """The environment with the commits and the code that each finished run names: several of them where they differ."""
+    """Return the environment with the commits and the code that each finished run names: several of them where they differ."""
     code: dict[str, set[str]] = {}
     commits: dict[str, set[str]] = {}
     for path in ends:
@@ -256,7 +256,7 @@ def _made_by(environment: Environment, ends: Sequence[Path]) -> Environment:
 
 
 def _joined(before: Environment, now: Environment, kept: Collection[str]) -> Environment:
-    """The present environment with what made the ``kept`` rows: of a method with new rows too, both codes and commits."""
+    """Return the present environment with what made the ``kept`` rows: of a method with new rows too, both codes and commits."""
     earlier = {**dict.fromkeys(before.code, before.commit or "not known"), **before.commits}
 
     def both(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
@@ -300,7 +300,7 @@ def gather(
     rates: Mapping[str, Rate],
     beside: CaseSummary | None = None,
 ) -> CaseSummary | None:
-    """One case: its curves on one grid, with those of ``beside`` for methods without a run; None where there is nothing."""
+    """Return one case: its curves on one grid, with those of ``beside`` for methods without a run; None where there is nothing."""
     here = {label: group for label, group in groups.items() if group.runs}
     flat = [run for group in here.values() for run in group.runs]
     if not flat:
@@ -329,7 +329,7 @@ def gather(
 
 
 def compare(folders: Sequence[Path]) -> Summary:
-    """A summary of every finished run below the given directories, grouped by case and method.
+    """Return a summary of every finished run below the given directories, grouped by case and method.
 
     Methods of different directories that share a label are told apart by the name of the directory. Objectives are
     compared, or gaps where each directory has the same reference value for a case.
@@ -364,7 +364,7 @@ def compare(folders: Sequence[Path]) -> Summary:
 
 
 def _optimum(path: Path, runs: Sequence[_Run], beside: CaseSummary | None) -> Optimum:
-    """The reference value, or the best value of any run where that is lower and nothing is certified."""
+    """Return the reference value, or the best value of any run where that is lower and nothing is certified."""
     best = min(float(np.nanmin(run.values)) for run in runs)
     if beside is not None and beside.optimum is not None:
         if not beside.optimum.certified and best < beside.optimum.value - FLOOR:

@@ -177,17 +177,17 @@ class UniversalPerturbation(EvasionAttack):
 
     @property
     def region(self) -> SetLike:
-        """The set of flattened perturbations."""
+        """Return the set of flattened perturbations."""
         return self.set if self.set is not None else BALLS[_number(self.norm)](self.eps)
 
     def perturbed(self, x: Reals, noise: Reals) -> Reals:
-        """x + noise within the classifier's clip values, in the precision of x."""
+        """Return x + noise within the classifier's clip values, in the precision of x."""
         moved = x + noise.astype(x.dtype)
         clip_values = self.estimator.clip_values
         return moved if clip_values is None else np.asarray(np.clip(moved, *clip_values), dtype=x.dtype)
 
     def _classes(self, x: Reals, y: Reals | None) -> Indices:
-        """The class to leave, or to reach, of every input."""
+        """Return the class to leave, or to reach, of every input."""
         if y is None and self.targeted:
             raise ValueError("A targeted attack needs y, the classes to reach.")
         if y is None:
@@ -235,7 +235,7 @@ def _number(norm: float | str) -> float | str:
 
 
 def _margins(scores: Array, classes: Indices, targeted: bool) -> Array:
-    """s_y − max of the others, with the sign turned for a targeted attack."""
+    """Return s_y − max of the others, with the sign turned for a targeted attack."""
     place = np.arange(len(scores)), classes
     own = scores[place]
     scores[place] = -np.inf

@@ -98,7 +98,7 @@ def _solve(
     workers: object = None,
     **unknown: object,
 ) -> Result:
-    """One call of ``scipy.optimize.minimize``."""
+    """Return one call of ``scipy.optimize.minimize``."""
     for name, given in {"jac": jac, "hess": hess, "hessp": hessp}.items():
         if given:
             warnings.warn(
@@ -124,7 +124,7 @@ def _solve(
 
 
 def solved(problem: BlackBox, region: Region, most: int | None, **settings: Any) -> Result:
-    """A run for a host that counts every call: x is an exact member where the set can tell, and the last call is the value there."""
+    """Return a run for a host that counts every call: x is an exact member where the set can tell, and the last call is the value there."""
     if most is not None and most < 2:
         raise ValueError(
             f"At least 2 evaluations are needed, one of them for the value at the end; {most} were allowed."
@@ -166,7 +166,7 @@ def _region(
     constraints: LinearConstraint | Sequence[LinearConstraint],
     dim: int,
 ) -> Region:
-    """The set itself, or that of SciPy's bounds and linear constraints."""
+    """Return the set itself, or that of SciPy's bounds and linear constraints."""
     given = [*np.atleast_1d(constraints)]
     if (set is None) == (bounds is None and not given):
         found = "neither" if set is None else "both"

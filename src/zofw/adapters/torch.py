@@ -163,7 +163,7 @@ class ModuleLoss(Generic[B]):
 
 
 def _chosen(module: torch.nn.Module, set: SetLike | Mapping[str, SetLike]) -> dict[str, torch.Tensor]:
-    """The parameters to optimise, by name: those that a mapping names, or all that require a gradient."""
+    """Return the parameters to optimise, by name: those that a mapping names, or all that require a gradient."""
     named = dict(module.named_parameters())
     if isinstance(set, Mapping):
         strange = [name for name in set if name not in named]

@@ -81,4 +81,4 @@ class Problem(Protocol):
     @property
     def dim(self) -> int: ...
     def values(self, points: Array, components: Indices) -> Array:
-        """f_i(x) for every point (rows) and component (columns): (len(points), len(components))."""
+        """Return f_i(x) for every point (rows) and component (columns): (len(points), len(components))."""

@@ -27,7 +27,7 @@ DOUBLE = np.dtype(np.float64)
 
 
 def of_length(length: int, vector: ArrayLike, product: str) -> Array:
-    """The vector as floats, or a sentence about its shape."""
+    """Return the vector as floats, or a sentence about its shape."""
     array: Array = np.asarray(vector, dtype=float)
     if array.shape != (length,):
         raise ValueError(f"{product} needs a vector of shape ({length},); got {array.shape}.")
@@ -59,19 +59,19 @@ class Directions(Protocol):
     @property
     def count(self) -> int: ...
     def columns(self, start: int, stop: int) -> Array:
-        """U[:, start:stop], dense (d, stop − start)."""
+        """Return U[:, start:stop], dense (d, stop − start)."""
 
     def rows(self, index: Indices) -> Array:
-        """U[index, :], dense (len(index), b)."""
+        """Return U[index, :], dense (len(index), b)."""
 
     def combine(self, c: Array) -> Array:
-        """U c, (d,)."""
+        """Return U c, (d,)."""
 
     def project(self, g: Array) -> Array:
         """Uᵀ g, (b,)."""
 
     def product(self, Z: Matrix) -> Array:
-        """Z U for a sparse or dense Z of shape (m, d): dense (m, b)."""
+        """Return Z U for a sparse or dense Z of shape (m, d): dense (m, b)."""
 
     def __matmul__(self, c: Array, /) -> Array: ...
     @property
@@ -176,7 +176,7 @@ class Batch:
 
     @classmethod
     def drawn(cls, n: int, indices: Indices) -> Batch:
-        """Indices from a generator that was asked for numbers below n: nothing is looked at."""
+        """Return indices from a generator that was asked for numbers below n: nothing is looked at."""
         batch = cls.__new__(cls)
         vars(batch).update(n=n, indices=indices)
         return batch
@@ -185,7 +185,7 @@ class Batch:
         return self.n if self.indices is None else len(self.indices)
 
     def slice(self, start: int, stop: int) -> Indices:
-        """Component indices at positions start, …, stop − 1 of the batch."""
+        """Return component indices at positions start, …, stop − 1 of the batch."""
         if self.indices is None:
             return np.arange(start, min(stop, self.n), dtype=np.int64)
         return self.indices[start:stop]
@@ -200,13 +200,13 @@ class Pattern:
 
     @classmethod
     def full(cls, size: int, dim: int) -> Pattern:
-        """Every component may depend on all coordinates."""
+        """Return every component may depend on all coordinates."""
         index = np.tile(np.arange(dim, dtype=np.int64), size)
         return cls(np.arange(size + 1, dtype=np.int64) * dim, index)
 
     @property
     def sizes(self) -> Indices:
-        """How many coordinates each component has."""
+        """Return how many coordinates each component has."""
         return np.diff(self.starts)
 
     def places(self, positions: Indices) -> Indices:
@@ -216,7 +216,7 @@ class Pattern:
 
     @property
     def cost(self) -> int:
-        """Evaluations of a forward difference along each of them: Σ(|support_i| + 1)."""
+        """Return evaluations of a forward difference along each of them: Σ(|support_i| + 1)."""
         return self.index.size + self.sizes.size
 
 
@@ -224,7 +224,7 @@ class Clips(Protocol):
     """A set that can make a point an exact member."""
 
     def clip(self, x: ArrayLike) -> Array:
-        """A member near x, without tolerance."""
+        """Return a member near x, without tolerance."""
 
 
 class Tile(NamedTuple):
@@ -241,12 +241,12 @@ class Tile(NamedTuple):
     stop: int = 0
 
     def cells(self, start: int, stop: int) -> Tile:
-        """Some of its single evaluations."""
+        """Return some of its single evaluations."""
         return Tile(self.left, self.right, self.top, self.bottom, start, stop)
 
     @property
     def first(self) -> bool:
-        """Whether this tile carries the base values of its rows."""
+        """Return True if this tile carries the base values of its rows."""
         return self.left == 0
 
 
@@ -359,11 +359,11 @@ class Query:
 
     @property
     def asked(self) -> Directions | None:
-        """The directions as the method gave them, before a set's affine hull was seen to."""
+        """Return the directions as the method gave them, before a set's affine hull was seen to."""
         return self.directions.base if isinstance(self.directions, Derived) else self.directions
 
     def fits(self, values: Array) -> bool:
-        """Whether values are doubles, of the right shape and of sizes and slopes that methods can work with; else look closer."""
+        """Return True if values are doubles, of the right shape and of sizes and slopes that methods can work with; else look closer."""
         return (
             isinstance(values, np.ndarray)
             and values.dtype == DOUBLE
@@ -373,7 +373,7 @@ class Query:
         )
 
     def tile_width(self, tile: Tile) -> int:
-        """How many points a tile evaluates at each anchor."""
+        """Return how many points a tile evaluates at each anchor."""
         along = tile.right - tile.left
         if self.stencil is Stencil.VALUE:
             return 1
@@ -385,13 +385,13 @@ class Query:
         return (tile.bottom - tile.top) * self.each if self.each else self.tile_width(tile)
 
     def tile_cost(self, tile: Tile) -> int:
-        """Evaluations in a tile, or in the cells of it that are meant."""
+        """Return evaluations in a tile, or in the cells of it that are meant."""
         if tile.stop:
             return tile.stop - tile.start
         return len(self.anchors) * self.tile_width(tile) * (1 if self.paired else tile.bottom - tile.top)
 
     def point(self, anchor: int, column: int) -> Array:
-        """The point of one value of the answer."""
+        """Return the point of one value of the answer."""
         x = self.anchors[anchor]
         sides = 2 if self.stencil.two_sided else 1
         if self.directions is None or column >= sides * self.count:
@@ -401,7 +401,7 @@ class Query:
         return self.members((x - step if side else x + step)[None]).reshape(-1)
 
     def members(self, points: Array) -> Array:
-        """The points, (m, d), made exact members of the set they are to lie in; always fresh memory."""
+        """Return the points, (m, d), made exact members of the set they are to lie in; always fresh memory."""
         return np.array(points if self.inside is None else [self.inside.clip(x) for x in points])
 
     def tile_columns(self, tile: Tile) -> NDArray[np.intp]:
@@ -419,7 +419,7 @@ class Query:
         return np.concatenate(parts).astype(np.intp)
 
     def points(self, anchor: int, tile: Tile) -> Array:
-        """Dense points of one anchor that a tile evaluates, (m, d), in the order of ``tile_columns``."""
+        """Return dense points of one anchor that a tile evaluates, (m, d), in the order of ``tile_columns``."""
         x = self.anchors[anchor]
         if self.directions is None:
             return self.members(x[None, :])
@@ -434,5 +434,5 @@ class Query:
 
 
 def blocks(total: int, size: int) -> list[tuple[int, int]]:
-    """Consecutive ranges of at most ``size`` covering 0, …, total − 1."""
+    """Return consecutive ranges of at most ``size`` covering 0, …, total − 1."""
     return [(start, min(start + size, total)) for start in range(0, total, size)]

@@ -27,38 +27,38 @@ class ConvexSet(Protocol):
 
     @property
     def fixed_dim(self) -> int | None:
-        """The dimension d if the set has one of its own, None if it lives in every dimension."""
+        """Return the dimension d if the set has one of its own, None if it lives in every dimension."""
 
     def check_dim(self, dim: int) -> None:
         """Raise ValueError if the set does not live in this dimension."""
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
-        """A vertex s that minimises ⟨g, s⟩ over X, in structured form.
+        """Return a vertex s that minimises ⟨g, s⟩ over X, in structured form.
 
         The result is a function of (g, warm): no call changes a later one. A warm atom, usually that of the previous
         call, saves work where the oracle is iterative and is ignored where it is not.
         """
 
     def lmo(self, g: ArrayLike, warm: Atom | None = None) -> Array:
-        """The same vertex as a fresh array with the shape of g."""
+        """Return the same vertex as a fresh array with the shape of g."""
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether x is a member, up to tol relative to the scale of the set."""
+        """Return True if x is a member, up to tol relative to the scale of the set."""
 
     def diameter(self, dim: int) -> float:
-        """The greatest Euclidean distance of two members, or a stated upper bound of it."""
+        """Return the greatest Euclidean distance of two members, or a stated upper bound of it."""
 
     def initial_point(self, dim: int) -> Array:
-        """A member to start from: 0 where it is the natural centre, a barycentre otherwise."""
+        """Return a member to start from: 0 where it is the natural centre, a barycentre otherwise."""
 
     def inball(self, dim: int) -> tuple[Array, float] | None:
-        """Centre and radius of a Euclidean ball of the affine hull that lies inside X; None if none is known.
+        """Return centre and radius of a Euclidean ball of the affine hull that lies inside X; None if none is known.
 
         The radius is infinite when X is a single point, whose affine hull has no directions.
         """
 
     def tangent(self, v: ArrayLike) -> Array:
-        """The orthogonal projection of v, (d,) or (d, b), on the directions of the affine hull of X."""
+        """Return the orthogonal projection of v, (d,) or (d, b), on the directions of the affine hull of X."""
 
 
 @runtime_checkable
@@ -73,7 +73,7 @@ class Projecting(Protocol):
     """A set with a Euclidean projection."""
 
     def project(self, x: ArrayLike) -> Array:
-        """The member nearest to x."""
+        """Return the member nearest to x."""
 
 
 @runtime_checkable
@@ -110,7 +110,7 @@ def no_gradient(x: Array) -> Array:
 
 
 def integers(rng: np.random.Generator, n: int, size: int) -> Indices:
-    """``size`` numbers below n."""
+    """Return ``size`` numbers below n."""
     return rng.integers(n, size=size, dtype=np.int64)
 
 
@@ -149,21 +149,21 @@ class Task:
 
     @property
     def remaining(self) -> float:
-        """Queries that the open iteration may still ask."""
+        """Return queries that the open iteration may still ask."""
         return math.inf if self.budget is None else self.budget - self.paid
 
     def lmo(self, g: Array, warm: Atom | None = None) -> Atom:
-        """A minimiser of ⟨g, s⟩ over the set, counted; ``warm``, an earlier atom, saves an iterative oracle work."""
+        """Return a minimiser of ⟨g, s⟩ over the set, counted; ``warm``, an earlier atom, saves an iterative oracle work."""
         self.lmos += 1
         return as_atom(self.set.atom(g) if warm is None else self.set.atom(g, warm))
 
     @property
     def can_project(self) -> bool:
-        """Whether the set has a Euclidean projection."""
+        """Return True if the set has a Euclidean projection."""
         return hasattr(self.set, "project")
 
     def project(self, x: Array) -> Array:
-        """The Euclidean projection on the set."""
+        """Return the Euclidean projection on the set."""
         if not self.can_project:
             raise TypeError(f"{self.set!r} has no Euclidean projection.")
         return cast(Projecting, self.set).project(x)
@@ -174,7 +174,7 @@ class Task:
 
     @property
     def reach(self) -> float:
-        """How far from any x a point may be asked for: the radius of a ball in the set where points must stay inside."""
+        """Return how far from any x a point may be asked for: the radius of a ball in the set where points must stay inside."""
         ball = self.set.inball(self.dim) if self.inside else None
         return math.inf if ball is None else float(ball[1])
 
@@ -183,7 +183,7 @@ class Task:
         return Batch(self.n)
 
     def given(self, U: Directions, S: Batch) -> Directions:
-        """U for use after a query over S: a lazy law replaces the rows that S cannot see, every other keeps them."""
+        """Return U for use after a query over S: a lazy law replaces the rows that S cannot see, every other keeps them."""
         conditioned: Callable[[Indices | None], Directions] | None = getattr(U, "given", None)
         if conditioned is None:
             return U
@@ -191,11 +191,11 @@ class Task:
 
     @property
     def structured(self) -> bool:
-        """Whether it is known which coordinates a component depends on."""
+        """Return True if it is known which coordinates a component depends on."""
         return self.known_pattern is not None
 
     def pattern(self, S: Batch) -> Pattern:
-        """The coordinates that each component of S depends on; all of them where nothing is known."""
+        """Return the coordinates that each component of S depends on; all of them where nothing is known."""
         if S.indices is None and self.whole_pattern is not None:
             return self.whole_pattern
         found = None if self.known_pattern is None else self.known_pattern(S)
@@ -205,16 +205,16 @@ class Task:
 
     @property
     def sweep_cost(self) -> int:
-        """Forward differences of all components along every coordinate they may depend on: n(d + 1), or Σ(|support_i| + 1)."""
+        """Return forward differences of all components along every coordinate they may depend on: n(d + 1), or Σ(|support_i| + 1)."""
         return self.pattern(self.all).cost if self.by_support else self.n * (self.dim + 1)
 
     @property
     def by_support(self) -> bool:
-        """Whether a gradient takes differences along the coordinates of each component alone."""
+        """Return True if a gradient takes differences along the coordinates of each component alone."""
         return self.structured and not self.inside
 
     def sample(self, rng: np.random.Generator, size: int) -> Batch:
-        """``size`` components drawn uniformly with replacement."""
+        """Return ``size`` components drawn uniformly with replacement."""
         return Batch.drawn(self.n, self.draw(rng, self.n, size))
 
 
@@ -226,7 +226,7 @@ class FirstOrderTask(Task):
 
 
 def gap(g: Array, x: Array, s: Atom) -> float:
-    """⟨g, x − s⟩, added in one order whatever the number of threads: the BLAS takes several for long vectors only."""
+    """Return ⟨g, x − s⟩, added in one order whatever the number of threads: the BLAS takes several for long vectors only."""
     along = g.dot(x) if len(g) <= ONE_THREAD else np.einsum("i,i->", g, x)
     return float(along) - s.dot(g)
 
@@ -275,13 +275,13 @@ class Info:
     numbers: Mapping[str, float] = field(default_factory=dict)
 
     def columns(self) -> dict[str, float]:
-        """Everything that is a number, by name."""
+        """Return everything that is a number, by name."""
         own = {"gap": self.gap, "gap_error": self.gap_error, "bound": self.bound}
         return {name: number for name, number in own.items() if number is not None} | dict(self.numbers)
 
 
 def frank_wolfe_info(g: Array, x: Array, s: Atom, **numbers: float) -> Info:
-    """⟨g, x − s⟩ at the x that the iteration began with, and the method's own numbers."""
+    """Return ⟨g, x − s⟩ at the x that the iteration began with, and the method's own numbers."""
     info = Info.__new__(Info)
     vars(info).update(
         gap=gap(g, x, s), gap_error=None, bound=None, at_start=True, ending=None, numbers=numbers

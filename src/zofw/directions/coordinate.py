@@ -16,7 +16,7 @@ sp = lazy("scipy.sparse")
 
 
 def random_subset(key: int, dim: int, count: int) -> Indices:
-    """``count`` of 0, …, dim − 1 without replacement, a function of the key; all of them in order for count = dim."""
+    """Return ``count`` of 0, …, dim − 1 without replacement, a function of the key; all of them in order for count = dim."""
     if count == dim:
         return np.arange(dim, dtype=np.int64)
     generator = np.random.Generator(np.random.Philox(key=key))
@@ -36,7 +36,7 @@ class Coordinates(Operator):
 
     @cached_property
     def index(self) -> Indices:
-        """The coordinates, increasing."""
+        """Return the coordinates, increasing."""
         return random_subset(self.key, self.dim, self.count)
 
     def columns(self, start: int, stop: int) -> Array:
@@ -105,5 +105,5 @@ class Coordinate(OrthonormalColumns):
 
 @lru_cache(maxsize=4)
 def basis(dim: int) -> Coordinates:
-    """All coordinate directions, in order."""
+    """Return all coordinate directions, in order."""
     return Coordinates(dim, dim, 0)

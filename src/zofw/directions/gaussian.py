@@ -44,7 +44,7 @@ class LazyNormals(Implicit):
     """A Gaussian matrix that may forget the rows nobody has seen."""
 
     def given(self, touched: Indices | None) -> Conditioned:
-        """U after a query whose answer depends on the touched rows alone."""
+        """Return U after a query whose answer depends on the touched rows alone."""
         if touched is None:
             raise ValueError(
                 "Gaussian(lazy=True) has to know which coordinates a batch depends on, and this problem or session does "

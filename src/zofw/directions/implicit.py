@@ -32,7 +32,7 @@ NORMALS = SOURCES["normals"]
 
 
 def new_key(rng: np.random.Generator) -> int:
-    """A 64-bit key for one direction matrix."""
+    """Return A 64-bit key for one direction matrix."""
     bits = rng.bit_generator
     if isinstance(bits, np.random.Philox):  # the same word, sooner than integers finds it
         return int(bits.random_raw())
@@ -73,7 +73,7 @@ class IndependentColumns:
         return (kernels.settled or kernels.routines(entries)).SOURCES[self.kind]
 
     def factors(self, drawn: Implicit) -> Array | None:
-        """The factor of each column, where the law has one."""
+        """Return the factor of each column, where the law has one."""
         return None
 
     def draw(self, rng: np.random.Generator, dim: int, count: int) -> Implicit:
@@ -118,7 +118,7 @@ class Implicit(Operator):
         return found
 
     def block(self, rows: Indices, left: int, right: int) -> Array:
-        """U[rows, left:right]."""
+        """Return U[rows, left:right]."""
         numbers = self.numbers(len(rows) * (right - left))
         return self._scaled(numbers.block(self.key, rows, left, right), left, right)
 
@@ -136,7 +136,7 @@ class Implicit(Operator):
         return self.numbers(self.dim * self.count).combine(self.key, self.dim, c)
 
     def combine_rows(self, index: Indices, c: Array) -> Array:
-        """(U c)[index], from these rows alone: |index|·b entries instead of d·b."""
+        """Return (U c)[index], from these rows alone: |index|·b entries instead of d·b."""
         tiles = blocks(len(index), max(1, TILE_ENTRIES // self.count))
         parts = (np.einsum("ij,j->i", self.rows(index[start:stop]), c) for start, stop in tiles)
         return np.concatenate([np.zeros(0), *parts])
@@ -165,11 +165,11 @@ class InBlocks(Directions, Protocol):
     """Directions any block of which can be made."""
 
     def block(self, rows: Indices, left: int, right: int) -> Array:
-        """U[rows, left:right]."""
+        """Return U[rows, left:right]."""
 
 
 def as_csr(Z: Matrix) -> csr_array:
-    """Z by rows, in double precision and contiguous; untouched where it is that already."""
+    """Return Z by rows, in double precision and contiguous; untouched where it is that already."""
     rows = Z if isinstance(Z, sp.csr_array) and Z.dtype == np.float64 else sp.csr_array(Z, dtype=float)
     parts = (rows.data, rows.indices, rows.indptr)
     if all(part.flags.c_contiguous for part in parts):
@@ -178,7 +178,7 @@ def as_csr(Z: Matrix) -> csr_array:
 
 
 def touched_product(directions: InBlocks, Z: Matrix | Rows) -> Array:
-    """Z U from rows of U: all of them in tiles for a dense Z, those of the non-zero columns of a sparse one."""
+    """Return Z U from rows of U: all of them in tiles for a dense Z, those of the non-zero columns of a sparse one."""
     if isinstance(Z, np.ndarray):
         return dense_product(directions, Z)
     entries = Entries(lambda _, rows, left, right: directions.block(rows, left, right))
@@ -186,7 +186,7 @@ def touched_product(directions: InBlocks, Z: Matrix | Rows) -> Array:
 
 
 def dense_product(directions: Directions, Z: Array) -> Array:
-    """Z U = Σ_tiles Z[:, tile] U[tile, :] for a dense Z, (m, b), by the BLAS; TILE_ENTRIES entries of U at any time."""
+    """Return Z U = Σ_tiles Z[:, tile] U[tile, :] for a dense Z, (m, b), by the BLAS; TILE_ENTRIES entries of U at any time."""
     Z = np.atleast_2d(np.asarray(Z, dtype=float))
     out = np.zeros((Z.shape[0], directions.count))
     at_once = max(1, TILE_ENTRIES // directions.count)

@@ -28,26 +28,26 @@ class CosineBlock(Operator):
 
     @cached_property
     def index(self) -> Indices:
-        """The chosen frequencies, increasing."""
+        """Return the chosen frequencies, increasing."""
         return random_subset(self.key, self.dim, self.count)
 
     @cached_property
     def signs(self) -> Array:
-        """σ, one bit of each row's word."""
+        """Return σ, one bit of each row's word."""
         return words.signs(self.key, np.arange(self.dim, dtype=np.int64), 0, 1)[:, 0]
 
     @cached_property
     def table(self) -> Array:
-        """cos(πm/(2d)), m = 0, …, 4d − 1."""
+        """Return cos(πm/(2d)), m = 0, …, 4d − 1."""
         return np.asarray(np.cos(np.arange(4 * self.dim) * (np.pi / (2 * self.dim))))
 
     @cached_property
     def amplitude(self) -> Array:
-        """a_k for the chosen frequencies."""
+        """Return a_k for the chosen frequencies."""
         return np.sqrt(np.where(self.index == 0, 1.0, 2.0) / self.dim)
 
     def block(self, rows: Indices, left: int, right: int) -> Array:
-        """U[rows, left:right]."""
+        """Return U[rows, left:right]."""
         angle = ((2 * rows[:, None] + 1) * self.index[None, left:right]) % (4 * self.dim)
         return np.asarray(self.signs[rows][:, None] * self.amplitude[left:right] * self.table[angle])
 

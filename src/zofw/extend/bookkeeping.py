@@ -35,7 +35,7 @@ def objective(x: np.ndarray) -> float:
 
 
 def gradient(x: np.ndarray) -> np.ndarray:
-    """Differences over a length of two: exact on quadratics."""
+    """Return differences over a length of two: exact on quadratics."""
     return np.array([(objective(x + e) - objective(x - e)) / 2 for e in np.eye(len(x))])
 
 
@@ -125,7 +125,7 @@ def is_pure(on: MethodSubject) -> Iterator[str]:
 
 
 def _frozen(state: State) -> str:
-    """Everything that is in a state, down to the last bit of its arrays."""
+    """Return everything that is in a state, down to the last bit of its arrays."""
     with np.printoptions(threshold=2**31, floatmode="unique", precision=17):
         return repr(state)
 

@@ -55,7 +55,7 @@ class MethodSubject:
 
     @cached_property
     def settings(self) -> Any:
-        """The settings object, sizes not yet derived."""
+        """Return the settings object, sizes not yet derived."""
         return methods[self.method]() if isinstance(self.method, str) else self.method
 
     @property
@@ -73,7 +73,7 @@ class MethodSubject:
         return {}
 
     def run(self, world: World) -> tuple[Moment, ...]:
-        """Its run in a world within the queries that it states, or 50 iterations of a first-order method; played once."""
+        """Return its run in a world within the queries that it states, or 50 iterations of a first-order method; played once."""
         if world not in self._runs:
             limits = {"iterations": 50} if self.first_order else {"budget": self.facts.within}
             self._runs[world] = tuple(play(self.settings, world, **limits))
@@ -81,11 +81,11 @@ class MethodSubject:
 
     @cached_property
     def ends(self) -> Array:
-        """x after six iterations in the uneven world, a row for each of so many seeds."""
+        """Return x after six iterations in the uneven world, a row for each of so many seeds."""
         return ends(self.settings, uneven(), range(PAIRS))
 
     def resolved(self, world: World, budget: int | None = None, iterations: int | None = None) -> Any:
-        """The settings for a world, with every size derived."""
+        """Return the settings for a world, with every size derived."""
         problem = world.problem
         task = Task(as_set(world.region), problem.dim, problem.n, budget, iterations)
         return as_algorithm(self.settings, task)[0]
@@ -123,7 +123,7 @@ def finds_the_vertex(on: MethodSubject) -> Iterator[str]:
 
 
 def second_half(on: MethodSubject, world: World) -> list[tuple[int, Moment, Array]]:
-    """t, the moment and what was handed to the oracle, over the second half of a run."""
+    """Return t, the moment and what was handed to the oracle, over the second half of a run."""
     seen = [(t, moment, moment.g) for t, moment in enumerate(on.run(world)) if moment.g is not None]
     if not seen:
         raise Skipped("it calls neither lmo nor project of its task")
@@ -164,7 +164,7 @@ def estimates_the_gradient_of_all(on: MethodSubject) -> Iterator[str]:
 
 
 def unit(v: Array) -> Array:
-    """v over its length, 0 for 0."""
+    """Return v over its length, 0 for 0."""
     return v / max(float(np.linalg.norm(v)), 1e-300)
 
 
@@ -221,7 +221,7 @@ def coordinates_are_alike(on: MethodSubject) -> Iterator[str]:
 
 
 def ends(settings: MethodLike, world: World, seeds: range) -> Array:
-    """x after six iterations, a row for each seed."""
+    """Return x after six iterations, a row for each seed."""
     runs = (list(play(settings, world, iterations=6, seed=seed)) for seed in seeds)
     return np.array([run[-1].state.x if run else world.x0 for run in runs])
 

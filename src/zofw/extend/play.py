@@ -125,19 +125,19 @@ class World:
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """f(x_0), and the value that Frank-Wolfe with line search and pairwise steps attains."""
+        """Return f(x_0), and the value that Frank-Wolfe with line search and pairwise steps attains."""
         last = [*play(FrankWolfe("pairwise"), self, iterations=200)][-1].state.x
         return mean_value(self.problem, self.x0), mean_value(self.problem, last)
 
     def share(self, x: Array) -> float:
-        """The share of Frank-Wolfe's decrease that x attains."""
+        """Return the share of Frank-Wolfe's decrease that x attains."""
         first, least = self.ends
         return (first - mean_value(self.problem, x)) / (first - least)
 
 
 @cache
 def quadratics() -> World:
-    """Thirty quadratics in eight dimensions on a ball, their mean's minimiser just outside: the gradient turns under way."""
+    """Return thirty quadratics in eight dimensions on a ball, their mean's minimiser just outside: the gradient turns under way."""
     rng = np.random.default_rng(1)
     centre = rng.standard_normal(8)
     centres = 1.3 * centre / np.linalg.norm(centre) + 0.4 * rng.standard_normal((30, 8))
@@ -146,7 +146,7 @@ def quadratics() -> World:
 
 @cache
 def logistic_sum() -> World:
-    """Twenty rows of length 2 in eight dimensions on an ℓ1 ball of radius 3: a logistic regression that is sparse."""
+    """Return twenty rows of length 2 in eight dimensions on an ℓ1 ball of radius 3: a logistic regression that is sparse."""
     rng = np.random.default_rng(2)
     Z = rng.standard_normal((20, 8))
     Z *= 2.0 / np.linalg.norm(Z, axis=1, keepdims=True)
@@ -156,7 +156,7 @@ def logistic_sum() -> World:
 
 @cache
 def linear_sum() -> World:
-    """Six linear functions in eight dimensions on the ℓ1 ball, of which any half leads to another vertex than all."""
+    """Return six linear functions in eight dimensions on the ℓ1 ball, of which any half leads to another vertex than all."""
     gradient = np.r_[-1.0, np.linspace(0.6, 0.0, 7)]
     first, even = np.array([1, 1, 1, -1, -1, -1]), np.array([1, -1, 1, -1, 1, -1])
     slopes = gradient + 1.1 * (np.outer(first, np.eye(8)[7]) + np.outer(even, np.eye(8)[6]))
@@ -165,7 +165,7 @@ def linear_sum() -> World:
 
 @cache
 def inner() -> World:
-    """Six quadratics in six dimensions on a box, their mean's minimiser halfway to a corner: who does not look again overshoots."""
+    """Return six quadratics in six dimensions on a box, their mean's minimiser halfway to a corner: who does not look again overshoots."""
     rng = np.random.default_rng(5)
     centre = rng.choice([-0.4, 0.4], 6) * rng.uniform(0.5, 1.0, 6)
     centres = centre + 0.1 * rng.standard_normal((6, 6))
@@ -174,7 +174,7 @@ def inner() -> World:
 
 @cache
 def uneven() -> World:
-    """Four quadratics in five dimensions on a box whose sides all differ."""
+    """Return four quadratics in five dimensions on a box whose sides all differ."""
     rng = np.random.default_rng(4)
     upper = np.array([0.3, 0.6, 1.0, 1.5, 2.0])
     return World(
@@ -183,7 +183,7 @@ def uneven() -> World:
 
 
 def smooth_sum(n: int = 7, dim: int = 9) -> BlackBox:
-    """(1/n) Σ ½‖A_i x − y_i‖²/3 as a function of points and components, without a gradient."""
+    """Return (1/n) Σ ½‖A_i x − y_i‖²/3 as a function of points and components, without a gradient."""
     rng = np.random.default_rng(0)
     A, y = rng.standard_normal((n, 3, dim)), rng.standard_normal((n, 3))
 

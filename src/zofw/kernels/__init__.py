@@ -40,7 +40,7 @@ settled: Routines | None = None  # who does all work from now on; None while ``a
 
 @cache
 def choice() -> str:
-    """The value of ZOFW_KERNELS when it was first needed."""
+    """Return the value of ZOFW_KERNELS when it was first needed."""
     asked = os.environ.get("ZOFW_KERNELS", "auto")
     if asked not in CHOICES:
         raise ValueError(f"ZOFW_KERNELS is {asked!r}; it must be one of {', '.join(CHOICES)}.")
@@ -119,7 +119,7 @@ def prepare() -> None:
 
 
 def compiled_before() -> bool:
-    """Whether an earlier process left kernels compiled from these sources where numba keeps them."""
+    """Return True if an earlier process left kernels compiled from these sources where numba keeps them."""
     elsewhere = os.environ.get("NUMBA_CACHE_DIR")
     if elsewhere:
         return any(Path(elsewhere).rglob("*.nbi"))
@@ -128,7 +128,7 @@ def compiled_before() -> bool:
 
 
 def _stamp() -> tuple[Path, str]:
-    """The file that names the sources behind numba's cache, and the name of those that are here."""
+    """Return the file that names the sources behind numba's cache, and the name of those that are here."""
     here = Path(__file__).parent
     digest = hashlib.blake2b(b"".join(file.read_bytes() for file in sorted(here.glob("*.py")))).hexdigest()
     return here / "__pycache__" / "kernels.digest", digest
@@ -147,7 +147,7 @@ def forget_stale() -> None:
 
 
 def wanted(entries: int) -> bool:
-    """Whether compiled code should do the next piece of work, of that many entries."""
+    """Return True if compiled code should do the next piece of work, of that many entries."""
     global _drawn
     asked = choice()
     if asked != "auto" or COMPILED in sys.modules:
@@ -157,7 +157,7 @@ def wanted(entries: int) -> bool:
 
 
 def integers(rng: np.random.Generator, n: int, size: int) -> Indices:
-    """``size`` numbers below n from a generator: by itself or by compiled code, with the same bits."""
+    """Return ``size`` numbers below n from a generator: by itself or by compiled code, with the same bits."""
     return routines(size).integers(rng, n, size)
 
 

@@ -23,19 +23,19 @@ NUMBER = {loss: place for place, loss in enumerate(sums.NAMES)}
 
 
 def normal_block(key: int, rows: Indices, left: int, right: int) -> Array:
-    """U[rows, left:right] of normals."""
+    """Return U[rows, left:right] of normals."""
     first, last = left // 2, (right + 1) // 2  # words
     out = _block(partial(entries.normal_rows, key), rows, first, last, 2 * (last - first), 3)
     return np.ascontiguousarray(out[:, left - 2 * first : right - 2 * first])
 
 
 def sign_block(key: int, rows: Indices, left: int, right: int) -> Array:
-    """U[rows, left:right] of signs."""
+    """Return U[rows, left:right] of signs."""
     return _block(partial(entries.sign_rows, key), rows, left, right, right - left, 1)
 
 
 def _block(fill: Callable[..., None], rows: Indices, left: int, right: int, width: int, price: int) -> Array:
-    """A table of so many columns that a kernel fills at so many nanoseconds an entry."""
+    """Return a table of so many columns that a kernel fills at so many nanoseconds an entry."""
     rows, out = np.ascontiguousarray(rows, dtype=np.int64), np.empty((len(rows), width))
     size = max(1, PIECE_ENTRIES // max(1, width))
     spread(partial(fill, rows, left, right, out), len(rows), size, price * out.size)

@@ -78,7 +78,7 @@ def lane_words(streams: Words, word: int, drawn: Words) -> None:
 
 @device
 def halve(x: Array, size: int) -> Any:
-    """Sum of the first ``size`` = 2^m entries by halving; destroys them."""
+    """Return sum of the first ``size`` = 2^m entries by halving; destroys them."""
     while size > 1:
         size //= 2
         for k in range(size):
@@ -112,7 +112,7 @@ def normal_rows(key: int, rows: Indices, first: int, last: int, out: Array, star
 
 @device
 def lanes_of_pairs() -> tuple[Words, Words, NDArray[np.uint32], Singles, Singles]:
-    """Room for the streams, words, halves, cosines and sines of LANES rows."""
+    """Return room for the streams, words, halves, cosines and sines of LANES rows."""
     return (
         np.empty(LANES, np.uint64), np.empty(LANES, np.uint64), np.empty((2, LANES), np.uint32),
         np.empty(LANES, np.float32), np.empty(LANES, np.float32),
@@ -163,7 +163,7 @@ def normal_project(key: int, g: Array, out: Array, start: int, stop: int) -> Non
 
 @device
 def byte_tables(c: Array) -> Array:
-    """tables[k, v] = Σ ± c over the eight columns of byte k, signs by the bits of v; bytes fill whole words."""
+    """Return tables[k, v] = Σ ± c over the eight columns of byte k, signs by the bits of v; bytes fill whole words."""
     tables = np.empty(((len(c) + WORD_BITS - 1) // WORD_BITS * WORD_BYTES, BYTE_VALUES))
     for k in range(len(tables)):
         table, size = tables[k], 1
@@ -277,7 +277,7 @@ def group_signs(key: int, rows: Rows, begins: Words, ends: Words, n: int, out: A
 
 @emitting(lambda function, state: uint64(int64, int64))
 def next_word(to: Emission, function: ir.Value, state: ir.Value) -> ir.Value:
-    """The next 32 bits of the generator in ``state``, by its own C function; both are addresses."""
+    """Return the next 32 bits of the generator in ``state``, by its own C function; both are addresses."""
     builder, form = to.builder, ir.FunctionType(ir.IntType(32), [ir.IntType(64)])
     return builder.zext(builder.call(builder.inttoptr(function, form.as_pointer()), [state]), ir.IntType(64))
 

@@ -64,7 +64,7 @@ def over_rows(*others: types.Type) -> Callable[[Callable[P, R]], Callable[[rows.
 
 
 def device(function: F) -> F:
-    """A piece of other kernels."""
+    """Return a piece of other kernels."""
     made: F = numba.njit(error_model="numpy")(function)
     return made
 
@@ -78,7 +78,7 @@ class Emission(NamedTuple):
 
 
 def emitting(form: Callable[..., typing.Signature]) -> Callable[[Emitter], Callable[..., Any]]:
-    """An intrinsic whose signature ``form`` makes of its arguments' types, and whose code the function emits."""
+    """Return an intrinsic whose signature ``form`` makes of its arguments' types, and whose code the function emits."""
 
     def made(emit: Emitter) -> Callable[..., Any]:
         def typed(context: BaseContext, *kinds: types.Type) -> tuple[typing.Signature, Emitter]:

@@ -52,7 +52,7 @@ Q = (
 
 
 def reduced(a: Any) -> Any:
-    """2^{−k} and r, for a ≥ 0."""
+    """Return 2^{−k} and r, for a ≥ 0."""
     a = np.minimum(a, LARGEST)
     shifted = BIASED - a * LOG2E
     k = BIASED - shifted
@@ -61,7 +61,7 @@ def reduced(a: Any) -> Any:
 
 
 def exp_rest(r: Array) -> Array:
-    """r·P(r) = eʳ − 1."""
+    """Return r·P(r) = eʳ − 1."""
     r2 = r * r
     r4 = r2 * r2
     low = (P[0] + r * P[1]) + r2 * (P[2] + r * P[3])
@@ -71,25 +71,25 @@ def exp_rest(r: Array) -> Array:
 
 
 def exp_parts(a: Array) -> tuple[Array, Array]:
-    """2^{−k} and r·P(r) with e^{−a} = 2^{−k}(1 + r·P(r)), for a ≥ 0."""
+    """Return 2^{−k} and r·P(r) with e^{−a} = 2^{−k}(1 + r·P(r)), for a ≥ 0."""
     power, r = reduced(a)
     return power, exp_rest(r)
 
 
 def exp_minus(a: Array) -> Array:
-    """e^{−a} for a ≥ 0."""
+    """Return e^{−a} for a ≥ 0."""
     power, rest = exp_parts(a)
     return power + power * rest
 
 
 def quotient(e: Array) -> tuple[Array, Array]:
-    """s = (e − h)/(e + 2 + h) and h = [e > √2 − 1], for 0 ≤ e ≤ 1."""
+    """Return s = (e − h)/(e + 2 + h) and h = [e > √2 − 1], for 0 ≤ e ≤ 1."""
     h = np.floor(e + ABOVE)
     return (e - h) / (e + (2.0 + h)), h
 
 
 def twice_artanh(s: Array) -> Array:
-    """2 artanh s = s·Q(s²)."""
+    """Return 2 artanh s = s·Q(s²)."""
     q = s * s
     q2 = q * q
     low = (Q[0] + q * Q[1]) + q2 * (Q[2] + q * Q[3])
@@ -98,18 +98,18 @@ def twice_artanh(s: Array) -> Array:
 
 
 def softplus(t: Array, s: Array, h: Array) -> Array:
-    """log(1 + e^{−t}) = max(−t, 0) + log(1 + e), e = e^{−|t|}, and log(1 + e) = h·ln 2 + 2 artanh s."""
+    """Return log(1 + e^{−t}) = max(−t, 0) + log(1 + e), e = e^{−|t|}, and log(1 + e) = h·ln 2 + 2 artanh s."""
     return np.maximum(-t, 0.0) + (twice_artanh(s) + h * LN2)
 
 
 def logistic_formula(t: Array) -> Array:
-    """log(1 + e^{−t})."""
+    """Return log(1 + e^{−t})."""
     s, h = quotient(exp_minus(np.abs(t)))
     return softplus(t, s, h)
 
 
 def welsch_formula(t: Array) -> Array:
-    """1 − e^{−t²} = (1 − 2^{−k}) − 2^{−k} r·P(r); the first term is 0 near t = 0, where nothing may cancel."""
+    """Return 1 − e^{−t²} = (1 − 2^{−k}) − 2^{−k} r·P(r); the first term is 0 near t = 0, where nothing may cancel."""
     power, rest = exp_parts(t * t)
     return (1.0 - power) - power * rest
 
@@ -120,7 +120,7 @@ WELSCH_FAR = 26.0  # margins whose e^{−t²} is 0 to rounding many times over
 
 
 def logistic_slopes(t: Array, e: Any) -> tuple[Array, Array, Array]:
-    """σ = 1/(1 + eᵗ), s = 1 − 2σ and w = σ(1 − σ), from e = e^{−|t|}."""
+    """Return σ = 1/(1 + eᵗ), s = 1 − 2σ and w = σ(1 − σ), from e = e^{−|t|}."""
     e = np.float64(np.abs(t) <= LARGEST) * e
     inverse = 1.0 / (1.0 + e)
     right = np.float64(t >= 0.0)
@@ -130,21 +130,21 @@ def logistic_slopes(t: Array, e: Any) -> tuple[Array, Array, Array]:
 
 
 def logistic_higher(s: Array, w: Array) -> tuple[Array, ...]:
-    """The second to the sixth coefficient: w′ = −ws and s′ = 2w."""
+    """Return the second to the sixth coefficient: w′ = −ws and s′ = 2w."""
     ws = w * s
     c4, c5 = w * (1.0 - 6.0 * w) * (1 / 24), ws * (1.0 - 12.0 * w) * (-1 / 120)
     return w * (1 / 2), ws * (-1 / 6), c4, c5, w * (1.0 - 30.0 * w + 120.0 * (w * w)) * (1 / 720)
 
 
 def logistic_series(t: Array) -> tuple[Array, ...]:
-    """The coefficients of log(1 + e^{−(t+δ)})."""
+    """Return the coefficients of log(1 + e^{−(t+δ)})."""
     sigma, s, w = logistic_slopes(t, exp_minus(np.abs(t)))
     c2, c3, c4, c5, c6 = logistic_higher(s, w)
     return logistic_formula(t), -sigma, c2, c3, c4, c5, c6
 
 
 def welsch_series(t: Array) -> tuple[Array, ...]:
-    """The coefficients of 1 − e^{−(t+δ)²}: −(−1)ᵏ H_k(t) e^{−t²}/k! with Hermite's polynomials."""
+    """Return the coefficients of 1 − e^{−(t+δ)²}: −(−1)ᵏ H_k(t) e^{−t²}/k! with Hermite's polynomials."""
     g, double = exp_minus(t * t), 2.0 * t
     h2 = double * double - 2.0
     h3 = double * h2 - 4.0 * double
@@ -156,7 +156,7 @@ def welsch_series(t: Array) -> tuple[Array, ...]:
 
 
 def half_square(t: Array) -> Array:
-    """½t²."""
+    """Return ½t²."""
     return 0.5 * (t * t)
 
 
@@ -177,7 +177,7 @@ LOSSES = {
 
 
 def values(loss: str, t: Array) -> Array:
-    """φ(t), elementwise, written over a contiguous t."""
+    """Return φ(t), elementwise, written over a contiguous t."""
     flat = t.reshape(-1)
     for start, stop in blocks(flat.size, CHUNK):
         flat[start:stop] = LOSSES[loss].phi(flat[start:stop])
@@ -185,7 +185,7 @@ def values(loss: str, t: Array) -> Array:
 
 
 def total(loss: str, t: Array) -> float:
-    """Σ_i φ(t_i); the margins may be overwritten."""
+    """Return Σ_i φ(t_i); the margins may be overwritten."""
     out = 0.0
     for start, stop in blocks(len(t), TOTAL_LINES):
         lanes = np.zeros(-(-(stop - start) // LANES) * LANES)
@@ -195,7 +195,7 @@ def total(loss: str, t: Array) -> float:
 
 
 def stencil_sums(loss: str, t: Array, along: Array, steps: StencilSteps) -> Array:
-    """Σ_i φ(t_i + μp_ij), then Σ_i φ(t_i − μp_ij) for two sides, then Σ_i φ(t_i) for a base: margins t (k, s), p = A U (s, b)."""
+    """Return Σ_i φ(t_i + μp_ij), then Σ_i φ(t_i − μp_ij) for two sides, then Σ_i φ(t_i) for a base: margins t (k, s), p = A U (s, b)."""
     out = np.zeros((len(t), steps.sides * along.shape[1] + steps.base))
     for top in range(0, t.shape[1], LINES):
         rows = slice(top, top + LINES)
@@ -207,7 +207,7 @@ def stencil_sums(loss: str, t: Array, along: Array, steps: StencilSteps) -> Arra
 
 
 def _values(loss: Loss, t: Array, steps: Array, sides: int) -> list[Array]:
-    """φ(t + step) and φ(t − step) for margins (m, 1) and steps (m, b): strips of a row within reach by its polynomial."""
+    """Return φ(t + step) and φ(t − step) for margins (m, 1) and steps (m, b): strips of a row within reach by its polynomial."""
     found = [loss.phi(t + steps), loss.phi(t - steps)][:sides]
     if loss.series is None:
         return found
@@ -227,7 +227,7 @@ def _values(loss: Loss, t: Array, steps: Array, sides: int) -> list[Array]:
 def coordinate_sums(
     loss: str, rows: Rows, place: Indices | None, width: int, t: Array, steps: StencilSteps
 ) -> Array:
-    """Σ_i φ(t_i ± μ a_ij) for every coordinate j, from the non-zeros of A alone; then Σ_i φ(t_i), asked for or not.
+    """Return Σ_i φ(t_i ± μ a_ij) for every coordinate j, from the non-zeros of A alone; then Σ_i φ(t_i), asked for or not.
 
     place[j] in [0, width) is where coordinate j goes, −1 for nowhere; None stands for a whole basis in order.
     """
@@ -240,14 +240,14 @@ def coordinate_sums(
 
 
 def coordinate_lines(rows: Rows, width: int) -> int:
-    """Rows of a group along coordinates, where each has so many sums."""
+    """Return rows of a group along coordinates, where each has so many sums."""
     return max(GROUP_LINES, -(-rows.size // max(1, GROUP_ENTRIES // width)))
 
 
 def _group_of_coordinates(
     loss: Loss, A: csr_array, place: Indices | None, width: int, t: Array, steps: StencilSteps
 ) -> Array:
-    """Σ_i [φ(t_i ± μ a_ij) − φ(t_i)] for every j, and Σ_i φ(t_i), over one group of rows."""
+    """Return Σ_i [φ(t_i ± μ a_ij) − φ(t_i)] for every j, and Σ_i φ(t_i), over one group of rows."""
     row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     column = A.indices if place is None else place[A.indices]
     inside = column >= 0
@@ -263,7 +263,7 @@ def _group_of_coordinates(
 
 
 def in_order(parts: Array) -> Array:
-    """The sum over the first axis, one after the other."""
+    """Return the sum over the first axis, one after the other."""
     total = np.zeros(parts.shape[1:])
     for part in parts:
         total += part

@@ -57,7 +57,7 @@ def _place(to: Emission, array: ir.Value, place: ir.Value, size: int) -> ir.Valu
 
 
 def of_size(size: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """``at(array, place)`` reads array.flat[place : place + size] of a contiguous array, ``each(number)`` repeats a number."""
+    """Return ``at(array, place)`` reads array.flat[place : place + size] of a contiguous array, ``each(number)`` repeats a number."""
 
     @emitting(lambda array, place: Pack(size)(array, uint64))
     def at(to: Emission, array: ir.Value, place: ir.Value) -> ir.Value:
@@ -72,7 +72,7 @@ def of_size(size: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 @emitting(lambda array, place, pack: types.void(array, uint64, pack))
 def put(to: Emission, array: ir.Value, place: ir.Value, pack: ir.Value) -> ir.Value:
-    """array.flat[place : place + size] = pack."""
+    """Return array.flat[place : place + size] = pack."""
     to.builder.store(pack, _place(to, array, place, to.kinds[2].size), align=8)
     return to.context.get_dummy_value()
 
@@ -88,7 +88,7 @@ def any_beyond(to: Emission, pack: ir.Value, reach: ir.Value) -> ir.Value:
 
 
 def _table_of_signs(builder: ir.IRBuilder) -> ir.Value:
-    """The address of sixteen rows of ±1, signs by the bits of the row's number; one table in a module."""
+    """Return the address of sixteen rows of ±1, signs by the bits of the row's number; one table in a module."""
     name = "zofw.signs"
     if name not in builder.module.globals:
         rows = [[1.0 if value >> bit & 1 else -1.0 for bit in range(QUAD)] for value in range(1 << QUAD)]
@@ -101,7 +101,7 @@ def _table_of_signs(builder: ir.IRBuilder) -> ir.Value:
 
 @emitting(lambda word: Pack(SIGN_BITS)(uint64))
 def half_word_signs(to: Emission, word: ir.Value) -> ir.Value:
-    """±1 for each of the lower 32 bits of a word, +1 where it is set, as a pack."""
+    """Return ±1 for each of the lower 32 bits of a word, +1 where it is set, as a pack."""
     builder, table, parts = to.builder, _table_of_signs(to.builder), []
     for shift in range(0, SIGN_BITS, QUAD):
         value = builder.and_(builder.lshr(word, word.type(shift)), word.type((1 << QUAD) - 1))

@@ -31,7 +31,7 @@ __all__ = [
 
 
 def margins(rows: Rows, points: Array) -> Array:
-    """rows · x for every point (rows of the result): (k, s)."""
+    """Return rows · x for every point (rows of the result): (k, s)."""
     return np.ascontiguousarray((rows.csr() @ points.T).T)
 
 

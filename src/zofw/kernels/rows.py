@@ -36,35 +36,35 @@ class Rows(NamedTuple):
     def of(
         cls, matrix: csr_array, picked: Indices | None = None, first: int = 0, last: int | None = None
     ) -> Rows:
-        """Rows of a CSR matrix of doubles; of all of them by default."""
+        """Return rows of a CSR matrix of doubles; of all of them by default."""
         listed = EVERY_ROW if picked is None else picked
         if last is None:
             last = matrix.shape[0] if picked is None else len(picked)
         return cls(matrix.data, matrix.indices, matrix.indptr, listed, first, last, matrix.shape[1])
 
     def some(self, picked: Indices | None, first: int, last: int) -> Rows:
-        """Positions of another list of rows of the same matrix."""
+        """Return positions of another list of rows of the same matrix."""
         listed = EVERY_ROW if picked is None else picked
         return Rows(self.data, self.indices, self.indptr, listed, first, last, self.dim)
 
     @property
     def size(self) -> int:
-        """How many rows these are."""
+        """Return how many rows these are."""
         return self.last - self.first
 
     @property
     def about(self) -> int:
-        """How many entries, if these rows are like the others."""
+        """Return how many entries, if these rows are like the others."""
         return len(self.data) * (self.last - self.first) // max(1, len(self.indptr) - 1)
 
     def touched(self) -> tuple[Indices, Indices]:
-        """The columns that have entries, increasing, and the place of each column among them."""
+        """Return the columns that have entries, increasing, and the place of each column among them."""
         seen, whole = np.zeros(self.dim, dtype=bool), slice(self.indptr[self.first], self.indptr[self.last])
         seen[self.indices[self._places()[0] if self.picked.size else whole]] = True
         return np.flatnonzero(seen), np.cumsum(seen) - 1
 
     def csr(self) -> csr_array:
-        """The same rows as a matrix of their own."""
+        """Return the same rows as a matrix of their own."""
         place, pointers = self._places()
         return sp.csr_array((self.data[place], self.indices[place], pointers), shape=(self.size, self.dim))
 
@@ -88,7 +88,7 @@ class Shift(NamedTuple):
     unit: float = 1.0
 
     def of(self, t: Array, rows: Rows) -> Array:
-        """(t − c)/unit for margins of these rows."""
+        """Return (t − c)/unit for margins of these rows."""
         return (t - self.offsets[rows.numbers()] if self.offsets.size else t) / self.unit
 
 

@@ -58,7 +58,7 @@ def fetch_rows(rows: Rows, top: int) -> None:
 
 
 def _strips(size: int) -> Callable[..., np.uint64]:
-    """Sums of so many columns of a table at a time, from column j on; the first column that is left."""
+    """Return sums of so many columns of a table at a time, from column j on; the first column that is left."""
     at, each = of_size(size)
 
     @device
@@ -98,7 +98,7 @@ def gather(rows: Rows, begins: Words, ends: Words, n: int, where: Indices, table
 
 @device
 def value(loss: int, t: Any) -> Any:
-    """φ(t)."""
+    """Return φ(t)."""
     if loss == LOGISTIC:
         return losses.logistic_formula(t)
     if loss == WELSCH:
@@ -158,7 +158,7 @@ def row_margins(rows: Rows, points: Array, out: Array, start: int, stop: int) ->
 
 @device
 def powers(c: Array, m: int, d: float) -> Any:
-    """The even and the odd powers of c_0 + c_1 d + … + c_6 d⁶ with the coefficients c[:, m]."""
+    """Return the even and the odd powers of c_0 + c_1 d + … + c_6 d⁶ with the coefficients c[:, m]."""
     x = d * d
     even = c[0, m] + x * (c[2, m] + x * (c[4, m] + x * c[6, m]))
     return even, d * (c[1, m] + x * (c[3, m] + x * c[5, m]))
@@ -166,7 +166,7 @@ def powers(c: Array, m: int, d: float) -> Any:
 
 @device
 def polynomial(c: Array, m: int, d: float) -> Any:
-    """The sum of both."""
+    """Return the sum of both."""
     even, odd = powers(c, m, d)
     return even + odd
 
@@ -210,7 +210,7 @@ class Group(NamedTuple):
 
 @device
 def room(k: int, sides: int, wide: int, beside: int) -> Group:
-    """Room for k points, and for as many columns as given of the sums and beside them."""
+    """Return room for k points, and for as many columns as given of the sums and beside them."""
     return Group(
         np.empty(LINES, np.uint64), np.empty(LINES, np.uint64), np.zeros(k * LINES), np.empty((7, k * LINES)),
         np.zeros((LINES, wide + beside)), np.empty(2 * wide), np.empty((k, sides * wide)),

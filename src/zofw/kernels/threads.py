@@ -18,7 +18,7 @@ _pool: tuple[int, ThreadPoolExecutor] | None = None
 
 
 def count() -> int:
-    """Threads to use: ZOFW_THREADS, else OMP_NUM_THREADS, else the processors this process may run on."""
+    """Return threads to use: ZOFW_THREADS, else OMP_NUM_THREADS, else the processors this process may run on."""
     for name in ("ZOFW_THREADS", "OMP_NUM_THREADS"):
         asked = os.environ.get(name, "")
         if asked.isdigit() and int(asked) > 0:

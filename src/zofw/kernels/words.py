@@ -55,14 +55,14 @@ BIAS, STEP = F32(127.0), F32(2.0**-31)
 
 
 def mix(z: Any) -> Any:
-    """SplitMix64's finaliser, a bijection of 64-bit words; of arrays or, in numba, of numbers."""
+    """Return SplitMix64's finaliser, a bijection of 64-bit words; of arrays or, in numba, of numbers."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_1)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_2)
     return z ^ (z >> np.uint64(31))
 
 
 def words(key: int, rows: Indices, start: int, stop: int) -> Words:
-    """Words start, …, stop − 1 of the given rows: (len(rows), stop − start)."""
+    """Return words start, …, stop − 1 of the given rows: (len(rows), stop − start)."""
     streams = mix(np.uint64(key) + (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(GOLDEN))
     steps = np.arange(start + 1, stop + 1, dtype=np.uint64) * np.uint64(GOLDEN)
     drawn: Words = mix(streams[:, None] + steps[None, :])
@@ -70,7 +70,7 @@ def words(key: int, rows: Indices, start: int, stop: int) -> Words:
 
 
 def signs(key: int, rows: Indices, left: int, right: int) -> Array:
-    """±1 for columns left, …, right − 1: entry (i, j) is bit j mod 64 of word j div 64, set for +1."""
+    """Return ±1 for columns left, …, right − 1: entry (i, j) is bit j mod 64 of word j div 64, set for +1."""
     first = left // WORD_BITS
     drawn = words(key, rows, first, -(-right // WORD_BITS))
     bits = np.unpackbits(drawn.astype("<u8").view(np.uint8), axis=1, bitorder="little")
@@ -79,7 +79,7 @@ def signs(key: int, rows: Indices, left: int, right: int) -> Array:
 
 
 def normals(key: int, rows: Indices, left: int, right: int) -> Array:
-    """N(0, 1) for columns left, …, right − 1: word w makes the pair of columns 2w and 2w + 1 by Box and Muller."""
+    """Return N(0, 1) for columns left, …, right − 1: word w makes the pair of columns 2w and 2w + 1 by Box and Muller."""
     first = left // 2
     drawn = words(key, rows, first, -(-right // 2))
     radius = np.sqrt(-TWO * log((drawn >> np.uint64(32)).astype(np.uint32)))
@@ -89,12 +89,12 @@ def normals(key: int, rows: Indices, left: int, right: int) -> Array:
 
 
 def choose(condition: Any, this: Any, other: Any) -> Any:
-    """``this`` where the condition holds, for arrays; numba has its own for numbers."""
+    """Return ``this`` where the condition holds, for arrays; numba has its own for numbers."""
     return np.where(condition, this, other)
 
 
 def horner(series: tuple[np.float32, ...], x: Any) -> Any:
-    """Σ_k series[k] xᵏ."""
+    """Return Σ_k series[k] xᵏ."""
     total = series[len(series) - 1]
     for k in range(len(series) - 2, -1, -1):
         total = total * x + series[k]
@@ -102,7 +102,7 @@ def horner(series: tuple[np.float32, ...], x: Any) -> Any:
 
 
 def log(upper: Any) -> Any:
-    """ln u, u = (the 31 higher bits + ½)·2⁻³¹ = m·2ᵉ, for arrays of 32 bits or, in numba, for numbers."""
+    """Return ln u, u = (the 31 higher bits + ½)·2⁻³¹ = m·2ᵉ, for arrays of 32 bits or, in numba, for numbers."""
     u = (F32(np.int32(upper >> U32(1))) + HALF) * STEP
     bits = np.float32(u).view(np.uint32)
     m = np.uint32((bits & U32(0x007FFFFF)) | U32(0x3F800000)).view(np.float32)
@@ -114,7 +114,7 @@ def log(upper: Any) -> Any:
 
 
 def cos_sin(lower: Any) -> Any:
-    """cos and sin of 2π·(32 bits + ½)·2⁻³²: an octant from three bits, an angle in (0, π/4) from 29.
+    """Return cos and sin of 2π·(32 bits + ½)·2⁻³²: an octant from three bits, an angle in (0, π/4) from 29.
 
     Octants reuse one angle of the first: swap the pair in odd ones, then set the signs; uniform over the circle.
     """
@@ -170,7 +170,7 @@ class Entries:
         return out
 
     def _over_rows(self, key: int, dim: int, count: int, terms: Callable[[Array, int, int], Array]) -> Array:
-        """Σ_i terms(U[i, :]) in tiles and lanes."""
+        """Return Σ_i terms(U[i, :]) in tiles and lanes."""
         out = np.zeros(count)
         for top, bottom in blocks(dim, TILE_ROWS):
             lanes = np.zeros((LANES, count))
@@ -182,7 +182,7 @@ class Entries:
 
 
 def halve(x: Array) -> Array:
-    """Sum over the first axis, of length 2^m: upper half added to lower half, m times."""
+    """Return sum over the first axis, of length 2^m: upper half added to lower half, m times."""
     while len(x) > 1:
         middle = len(x) // 2
         x = x[:middle] + x[middle:]
@@ -190,7 +190,7 @@ def halve(x: Array) -> Array:
 
 
 def byte_tables(c: Array) -> Array:
-    """Σ ± c over the eight columns of each byte, for its 256 values, (bytes, 256); bytes fill whole words."""
+    """Return Σ ± c over the eight columns of each byte, for its 256 values, (bytes, 256); bytes fill whole words."""
     padded = np.zeros(WORD_BITS * -(-len(c) // WORD_BITS))
     padded[: len(c)] = c
     parts = padded.reshape(-1, BYTE_BITS, 1)
@@ -201,7 +201,7 @@ def byte_tables(c: Array) -> Array:
 
 
 def _row_bytes(key: int, start: int, stop: int, count: int) -> NDArray[np.uint8]:
-    """The bytes behind rows start, …, stop − 1."""
+    """Return the bytes behind rows start, …, stop − 1."""
     drawn = words(key, np.arange(start, stop, dtype=np.int64), 0, -(-count // WORD_BITS))
     return drawn.astype("<u8").view(np.uint8)
 
@@ -236,7 +236,7 @@ class Signs(Entries):
 
 
 def kept(drawn: Array) -> Entries:
-    """Entries that were drawn before: the table U itself stands for their rule."""
+    """Return entries that were drawn before: the table U itself stands for their rule."""
     return Entries(lambda _, rows, left, right: drawn[rows, left:right])
 
 

@@ -44,7 +44,7 @@ class Able(Problem, Protocol):
 
     @property
     def tall(self) -> int:
-        """How many times the usual number of rows a tile may have."""
+        """Return how many times the usual number of rows a tile may have."""
 
     # Queries from points.
     @property
@@ -56,18 +56,18 @@ class Able(Problem, Protocol):
 
     @property
     def cellwise(self) -> bool:
-        """Whether every evaluation is a call of its own, which can be made alone, elsewhere, and again."""
+        """Return True if every evaluation is a call of its own, which can be made alone, elsewhere, and again."""
 
     def one(self, x: Array, component: int) -> float | Array:
         """Return f_i(x), or the numbers that an evaluation brings if these are several."""
 
     @property
     def outputs(self) -> int:
-        """How many numbers one evaluation brings, such as residuals."""
+        """Return how many numbers one evaluation brings, such as residuals."""
 
     @property
     def dtype(self) -> DTypeLike:
-        """The precision in which values are computed."""
+        """Return the precision in which values are computed."""
 
     # Components that live in parts, each of which may be held elsewhere.
     @property
@@ -90,7 +90,7 @@ class Able(Problem, Protocol):
     def gradient(self, x: Array) -> Array: ...
     @property
     def asks(self) -> bool:
-        """Whether the mean is asked of a person or service that may charge for it, and not computed."""
+        """Return True if the mean is asked of a person or service that may charge for it, and not computed."""
 
     @property
     def convex(self) -> bool: ...

@@ -124,11 +124,11 @@ class UniversalAttack:
 
     @property
     def asks(self) -> bool:
-        """Whether the model is a plain function, behind which somebody may charge for every image."""
+        """Return True if the model is a plain function, behind which somebody may charge for every image."""
         return isinstance(self._classifier, _Function)
 
     def values(self, points: Array, components: Indices) -> Array:
-        """Margins of every point (rows) with every image (columns), (points, images), a forward pass for each ``batch_size`` of them."""
+        """Return margins of every point (rows) with every image (columns), (points, images), a forward pass for each ``batch_size`` of them."""
         table = np.empty((len(points), len(components)))
         for left, right in blocks(len(components), self.batch_size):
             group = max(1, self.batch_size // (right - left))
@@ -140,7 +140,7 @@ class UniversalAttack:
         return table
 
     def pairs(self, points: Array, components: Indices) -> Array:
-        """Margins of every point with its own image."""
+        """Return margins of every point with its own image."""
         out = np.empty(len(points))
         for start, stop in blocks(len(points), self.batch_size):
             chosen = components[start:stop]
@@ -148,11 +148,11 @@ class UniversalAttack:
         return out
 
     def value(self, x: ArrayLike) -> float:
-        """The mean margin over all images."""
+        """Return the mean margin over all images."""
         return float(self.margins(x).mean())
 
     def margins(self, x: ArrayLike) -> Array:
-        """The margin of every image under the perturbation x: negative where it is fooled."""
+        """Return the margin of every image under the perturbation x: negative where it is fooled."""
         return np.asarray(self.values(self._point(x), np.arange(self.n))[0])
 
     def gradient(self, x: ArrayLike) -> Array:
@@ -167,16 +167,16 @@ class UniversalAttack:
         return (-total if self.targeted else total) / self.n
 
     def adversarial(self, x: ArrayLike) -> Array:
-        """The perturbed images, of the shape of the images."""
+        """Return the perturbed images, of the shape of the images."""
         space = SPACES[self.space]
         return space.pixels(space.latent(self.images) + self._point(x).reshape(self.images.shape[1:]))
 
     def success_rate(self, x: ArrayLike) -> float:
-        """The fraction of all images whose margin is negative."""
+        """Return the fraction of all images whose margin is negative."""
         return float((self.margins(x) < 0).mean())
 
     def distortion(self, x: ArrayLike) -> float:
-        """The mean over all images, fooled or not, of the Euclidean distance of the perturbed from the given image."""
+        """Return the mean over all images, fooled or not, of the Euclidean distance of the perturbed from the given image."""
         moved = (self.adversarial(x) - self.images).reshape(self.n, -1)
         return float(np.linalg.norm(moved, axis=1).mean())
 
@@ -187,7 +187,7 @@ class UniversalAttack:
         return point.reshape(1, self.dim)
 
     def _margins(self, scores: ArrayLike, components: Indices) -> Array:
-        """s_y − max of the others, with the sign turned for a targeted attack."""
+        """Return s_y − max of the others, with the sign turned for a targeted attack."""
         scores = np.asarray(scores)
         fewest = max(2, int(self.target.max()) + 1)
         if scores.ndim != 2 or len(scores) != len(components) or scores.shape[1] < fewest:

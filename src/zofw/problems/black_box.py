@@ -139,7 +139,7 @@ class BlackBox:
             object.__setattr__(self, "like", sample_of_kind(self.like))
 
     def pattern(self, batch: Batch) -> Pattern | None:
-        """The coordinates of each component of a batch, where they are known."""
+        """Return the coordinates of each component of a batch, where they are known."""
         components = batch.slice(0, len(batch))
         if self.support is None:
             return None
@@ -184,11 +184,11 @@ class BlackBox:
 
     @property
     def cellwise(self) -> bool:
-        """Whether every evaluation is a call of its own, which can be made alone, elsewhere, and again."""
+        """Return True if every evaluation is a call of its own, which can be made alone, elsewhere, and again."""
         return not self.vectorized
 
     def one(self, x: Array, component: int) -> float:
-        """f_i(x) by one call of a function that is not vectorised, which gets a copy of x that nothing else reads."""
+        """Return f_i(x) by one call of a function that is not vectorised, which gets a copy of x that nothing else reads."""
         given = self._given(np.array(x))
         arguments = (given, component) if self._takes_component else (given,)
         value = self._number(self._call(x, component, *arguments), x, component)
@@ -212,7 +212,7 @@ class BlackBox:
 
     @property
     def _required(self) -> int:
-        """Arguments that the function cannot do without; 1 where it does not tell."""
+        """Return arguments that the function cannot do without; 1 where it does not tell."""
         parameters = self._parameters
         if parameters is None:
             return 1
@@ -220,14 +220,14 @@ class BlackBox:
 
     @property
     def _most(self) -> float:
-        """Arguments that the function takes at most."""
+        """Return arguments that the function takes at most."""
         parameters = self._parameters
         if parameters is None or any(p.kind is p.VAR_POSITIONAL for p in parameters):
             return np.inf
         return len(parameters)
 
     def _given(self, array: np.ndarray) -> ArrayLike:
-        """A point, points or indices as the kind of array that the function wants."""
+        """Return a point, points or indices as the kind of array that the function wants."""
         return array if self.like is None else as_kind(array, self.like)
 
     def _call(self, x: Array, component: int | None, *arguments: object) -> ArrayLike:

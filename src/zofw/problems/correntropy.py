@@ -57,12 +57,12 @@ class Correntropy(LinearModel):
         self.unit, self.height = float(sigma), 0.5 * float(sigma) ** 2
 
     def loss(self, t: Array) -> Array:
-        """(σ²/2)(1 − exp(−t²/σ²)), t = z_iᵀx − y_i."""
+        """Return (σ²/2)(1 − exp(−t²/σ²)), t = z_iᵀx − y_i."""
         t /= self.sigma
         out = kernels.routines(t.size).values("welsch", t)
         out *= 0.5 * self.sigma**2
         return out
 
     def slope(self, t: Array) -> Array:
-        """t·exp(−t²/σ²)."""
+        """Return t·exp(−t²/σ²)."""
         return np.asarray(t * np.exp(-((t / self.sigma) ** 2)))

@@ -28,7 +28,7 @@ class TilePart(NamedTuple):
 
 
 def tiles(able: Abilities, query: Query) -> list[Tile]:
-    """The fixed partition of a query into columns of U against rows of the batch, rows outermost.
+    """Return the fixed partition of a query into columns of U against rows of the batch, rows outermost.
 
     A tile holds at most ``at_once`` values, both sides counted: ⌊at_once/(sides·rows)⌋ columns against all rows of a batch of up to 8192, or
     against as many as fit. A paired query is cut along its diagonal. Variances of forward differences need the base value in
@@ -63,12 +63,12 @@ def evaluate(problem: Problem, query: Query) -> Answer:
 
 
 def tile_sums(problem: Problem, query: Query, tile: Tile) -> Sums:
-    """One tile, by the problem's own means or from dense points."""
+    """Return one tile, by the problem's own means or from dense points."""
     return own_sums(abilities(problem), problem, query, tile)
 
 
 def own_sums(able: Abilities, problem: Problem, query: Query, tile: Tile) -> Sums:
-    """The same for a problem whose abilities are at hand."""
+    """Return the same for a problem whose abilities are at hand."""
     own = able.parts or able.structured
     if own is None or (query.each and able.parts is None):
         tables = [_table(problem, query, tile, anchor) for anchor in range(len(query.anchors))]
@@ -90,7 +90,7 @@ def own_sums(able: Abilities, problem: Problem, query: Query, tile: Tile) -> Sum
 
 
 def _table(problem: Problem, query: Query, tile: Tile, anchor: int) -> Array:
-    """Values of one anchor's points, (points, components), or (points, 1) for a paired query; few points at a time."""
+    """Return values of one anchor's points, (points, components), or (points, 1) for a paired query; few points at a time."""
     components = query.batch.slice(tile.top, tile.bottom)
     sides = 2 if query.stencil.two_sided else 1
     width = max(1, TILE_VALUES // (sides * query.anchors.shape[1]))
@@ -106,7 +106,7 @@ def _table(problem: Problem, query: Query, tile: Tile, anchor: int) -> Array:
 
 
 def _block(problem: Problem, query: Query, tile: Tile, anchor: int, components: Indices) -> Array:
-    """The same for a tile whose points are few enough to be formed at once."""
+    """Return the same for a tile whose points are few enough to be formed at once."""
     points = query.points(anchor, tile)
     points.setflags(write=False)
     if query.paired:
@@ -116,7 +116,7 @@ def _block(problem: Problem, query: Query, tile: Tile, anchor: int, components: 
 
 
 def reduce_table(query: Query, tile: Tile, table: Array) -> Sums:
-    """Sums of a table of values (k, points, components); a paired table has one component.
+    """Return sums of a table of values (k, points, components); a paired table has one component.
 
     Values: Σ_i f_i at each point, (k, points). Squares, where a variance is asked for: Σ_i (δ_ij − δ̄_j)² of the slopes
     δ_ij of component i along direction j, (k, b), centred within the tile, where nothing cancels. If the query asks for
@@ -155,7 +155,7 @@ def assemble(query: Query, parts: list[Tile], sums: list[Sums]) -> Answer:
 
 
 def _variance(query: Query, answer: Answer, parts: list[Tile], sums: list[Sums]) -> Array:
-    """Unbiased variance over the batch, from each tile's centred squares and the shift of its mean, (k, b).
+    """Return unbiased variance over the batch, from each tile's centred squares and the shift of its mean, (k, b).
 
     With tiles of r_T rows whose slopes have mean δ̄_T and centred squares Q_T, and δ̄ the mean over all |S| of them,
 
@@ -220,7 +220,7 @@ def single_evaluations(query: Query, tile: Tile) -> list[tuple[Array, int]]:
 
 
 def _points(query: Query, tile: Tile, anchor: int, row: int, most: int) -> Array:
-    """Points from the given row of a tile on, all of them or to the end of a side of the stencil; at most ``most``, and few."""
+    """Return points from the given row of a tile on, all of them or to the end of a side of the stencil; at most ``most``, and few."""
     width, sides = tile.right - tile.left, 2 if query.stencil.two_sided else 1
     rows = query.tile_width(tile)
     if row == 0 and rows <= most and rows * query.anchors.shape[1] <= TILE_VALUES:
@@ -234,7 +234,7 @@ def _points(query: Query, tile: Tile, anchor: int, row: int, most: int) -> Array
 
 
 def checked(table: ArrayLike, points: Array, components: Indices, *, paired: bool = False) -> Array:
-    """The values as floats, (points, components) or one a point, or an error that names the first value at fault."""
+    """Return the values as floats, (points, components) or one a point, or an error that names the first value at fault."""
     if isinstance(table, np.ma.MaskedArray):
         raise EvaluationError(
             "The objective returned a masked array; give a number for every evaluation.", point=points[0]
@@ -268,7 +268,7 @@ def checked(table: ArrayLike, points: Array, components: Indices, *, paired: boo
 
 
 def _paired_values(problem: Problem, points: Array, components: Indices) -> Array:
-    """Point j and point j + b with component j alone, (points, 1): never a component that was not paid for."""
+    """Return point j and point j + b with component j alone, (points, 1): never a component that was not paid for."""
     owners = np.tile(components, len(points) // len(components))
     pairwise = abilities(problem).pairs
     if pairwise is not None:
@@ -282,5 +282,5 @@ def _paired_values(problem: Problem, points: Array, components: Indices) -> Arra
 
 
 def mean_value(problem: Problem, x: Array) -> float:
-    """The exact mean at x: n evaluations, for diagnosis."""
+    """Return the exact mean at x: n evaluations, for diagnosis."""
     return float(evaluate(problem, Query(x, Batch(problem.n), stencil=Stencil.VALUE)).values[0, 0])

@@ -13,7 +13,7 @@ from zofw.problems.sample_rows import samples
 
 
 def half_square(t: Array) -> Array:
-    """½t², written over t."""
+    """Return ½t², written over t."""
     t *= t
     t *= 0.5
     return t
@@ -45,9 +45,9 @@ class LeastSquares(LinearModel):
         self.matrix, self.offsets = samples("LeastSquares", Z, y)
 
     def loss(self, t: Array) -> Array:
-        """½t², t = z_iᵀx − y_i."""
+        """Return ½t², t = z_iᵀx − y_i."""
         return half_square(t)
 
     def slope(self, t: Array) -> Array:
-        """t."""
+        """Return t."""
         return t

@@ -47,11 +47,11 @@ class LinearModel(ABC):
 
     @abstractmethod
     def loss(self, t: Array) -> Array:
-        """φ(t), elementwise; a contiguous t, which may be overwritten."""
+        """Return φ(t), elementwise; a contiguous t, which may be overwritten."""
 
     @abstractmethod
     def slope(self, t: Array) -> Array:
-        """φ′(t), elementwise."""
+        """Return φ′(t), elementwise."""
 
     def __repr__(self) -> str:
         entries = f", nnz={self.matrix.nnz}" if self.sparse else ""
@@ -66,7 +66,7 @@ class LinearModel(ABC):
         return int(self.matrix.shape[1])
 
     def value(self, x: ArrayLike) -> float:
-        """The mean of all components at x."""
+        """Return the mean of all components at x."""
         x = of_length(self.dim, x, "value(x)")
         t = self._part(Batch(self.n), 0, self.n).margins(x[None])[0]
         if self.formula is None:
@@ -82,28 +82,28 @@ class LinearModel(ABC):
 
     @cached_property
     def sparse(self) -> bool:
-        """Whether A is a sparse array."""
+        """Return True if A is a sparse array."""
         return bool(sp.issparse(self.matrix))
 
     @cached_property
     def L(self) -> float:
-        """Smoothness of the mean: max|φ″|·σ₁(A)²/n, attained if all t_i can be at the maximum of |φ″| together."""
+        """Return smoothness of the mean: max|φ″|·σ₁(A)²/n, attained if all t_i can be at the maximum of |φ″| together."""
         return self.curvature * largest_singular_value(self.matrix) ** 2 / self.n
 
     @cached_property
     def L_hat(self) -> float:
-        """Smoothness of every component: max|φ″|·max‖a_i‖², for ∇²f_i = φ″(t_i) a_i a_iᵀ."""
+        """Return smoothness of every component: max|φ″|·max‖a_i‖², for ∇²f_i = φ″(t_i) a_i a_iᵀ."""
         squares = self.matrix.multiply(self.matrix) if self.sparse else self.matrix**2
         return self.curvature * float(np.max(squares.sum(axis=1)))
 
     def support(self, batch: Batch) -> Indices:
-        """The coordinates that the components of a batch depend on, increasing."""
+        """Return the coordinates that the components of a batch depend on, increasing."""
         if not self.sparse:
             return np.arange(self.dim, dtype=np.int64)
         return Rows.of(self.matrix, batch.indices).touched()[0]
 
     def pattern(self, batch: Batch) -> Pattern | None:
-        """The coordinates of each component of a batch; None for dense rows, which have all of them."""
+        """Return the coordinates of each component of a batch; None for dense rows, which have all of them."""
         if not self.sparse:
             return None
         rows = Rows.of(self.matrix, batch.indices).csr()
@@ -114,7 +114,7 @@ class LinearModel(ABC):
         return self.loss(self._part(batch, 0, len(batch)).margins(points))
 
     def rows_at_once(self, query: Query) -> int:
-        """Rows whose table of values, or whose non-zeros along a basis, fill a tile; many where only sums are kept.
+        """Return rows whose table of values, or whose non-zeros along a basis, fill a tile; many where only sums are kept.
 
         A tile draws the entries of implicit directions anew, so that many rows should share them.
         """
@@ -126,11 +126,11 @@ class LinearModel(ABC):
 
     @property
     def tall(self) -> int:
-        """How many times the usual rows a tile may have."""
+        """Return how many times the usual rows a tile may have."""
         return TALL if self.sparse else 1
 
     def kernel(self, query: Query) -> table.Row:
-        """The row of :mod:`zofw.kernels.table` that answers a query."""
+        """Return the row of :mod:`zofw.kernels.table` that answers a query."""
         return kernel_for(query, self.sparse, self.formula is not None)
 
     def sums(self, query: Query, tile: Tile) -> Sums:
@@ -142,11 +142,11 @@ class LinearModel(ABC):
         return self._routines[row.routine](self, query, tile, self._part(query.batch, tile.top, tile.bottom))
 
     def _values(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """Σ_i φ(t_i) at each anchor, (k, 1)."""
+        """Return Σ_i φ(t_i) at each anchor, (k, 1)."""
         return Sums(self.loss(part.margins(query.anchors)).sum(axis=1, keepdims=True))
 
     def _at_once(self, query: Query, row: table.Row, rows: Rows) -> Sums:
-        """Σ_i φ(t_i ± μa_iᵀu_j) of all points of a tile by one kernel, which draws U and multiplies as it goes: no A·U in memory."""
+        """Return Σ_i φ(t_i ± μa_iᵀu_j) of all points of a tile by one kernel, which draws U and multiplies as it goes: no A·U in memory."""
         U, kernel, loss = query.directions, row.kernel, self.formula
         assert isinstance(U, Implicit) and kernel is not None and loss is not None
         by = kernels.settled or kernels.routines(rows.size * U.count)
@@ -156,7 +156,7 @@ class LinearModel(ABC):
 
     @cached_property
     def _rows(self) -> Rows:
-        """All rows of a sparse A."""
+        """Return all rows of a sparse A."""
         return Rows.of(self.matrix)
 
     @cached_property
@@ -164,7 +164,7 @@ class LinearModel(ABC):
         return Shift(NO_OFFSETS if self.offsets is None else self.offsets, self.unit)
 
     def _along_products(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """The same from the product A·U, (s, w), without a table of the 2w·s values."""
+        """Return the same from the product A·U, (s, w), without a table of the 2w·s values."""
         along = np.ascontiguousarray(part.along(_directions(query))[:, tile.left : tile.right])
         t = part.margins(query.anchors) / self.unit
         steps = self._steps(query)._replace(base=query.stencil.has_base and tile.first)
@@ -172,7 +172,7 @@ class LinearModel(ABC):
         return self._scaled(by.stencil_sums(str(self.formula), t, along, steps))
 
     def _along_coordinates(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """The same along coordinates, from the non-zeros alone: Σ_i φ(t_i ± μa_ij) = Σ_i φ(t_i) + Σ_{i : a_ij ≠ 0} change."""
+        """Return the same along coordinates, from the non-zeros alone: Σ_i φ(t_i ± μa_ij) = Σ_i φ(t_i) + Σ_{i : a_ij ≠ 0} change."""
         wanted, rows, place = coordinates(query, tile), part.sparse, None
         if len(wanted) < self.dim:
             place = np.full(self.dim, -1, dtype=np.int64)
@@ -183,20 +183,20 @@ class LinearModel(ABC):
         return self._scaled(found if query.stencil.has_base and tile.first else found[:, :-1])
 
     def _table(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """All values φ(t ± μAU), in a table (2w, s): what variances need, and losses that are not among the kernels."""
+        """Return all values φ(t ± μAU), in a table (2w, s): what variances need, and losses that are not among the kernels."""
         along = part.along(_directions(query))[:, tile.left : tile.right]
         steps = np.multiply(along.T, query.radius, order="C")  # (w, s)
         margins = part.margins(query.anchors)
         return _joined([self._table_sums(query, tile, t[None, :], steps) for t in margins])
 
     def _paired(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """One value for each direction and its component: φ(t_j ± μa_jᵀu_j), from s products instead of s²."""
+        """Return one value for each direction and its component: φ(t_j ± μa_jᵀu_j), from s products instead of s²."""
         along = paired_product(_directions(query), part.matrix, tile.left, tile.right)
         steps, margins = query.radius * along[:, None], part.margins(query.anchors)
         return _joined([self._table_sums(query, tile, t[:, None], steps) for t in margins])
 
     def _own(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """φ(t_i + μ s_j a_ij) for every pair of a component and a coordinate; margins once for each component."""
+        """Return φ(t_i + μ s_j a_ij) for every pair of a component and a coordinate; margins once for each component."""
         U, pairs = query.directions, slice(tile.left, tile.right)
         assert isinstance(U, UnitSteps)
         components, position = np.unique(query.batch.slice(tile.left, tile.right), return_inverse=True)
@@ -205,7 +205,7 @@ class LinearModel(ABC):
         return Sums(self.loss(np.add(t[:, position], steps, order="C")))
 
     def _entries(self, rows: Indices, columns: Indices) -> Array:
-        """a_ij for pairs of a row and a column."""
+        """Return a_ij for pairs of a row and a column."""
         if not self.sparse:
             return np.asarray(self.matrix[rows, columns])
         wanted = rows * self.dim + columns
@@ -214,11 +214,11 @@ class LinearModel(ABC):
 
     @cached_property
     def _places(self) -> Indices:
-        """i·d + j of the entries of a sparse A, increasing."""
+        """Return i·d + j of the entries of a sparse A, increasing."""
         return np.asarray(row_of(self.matrix) * self.dim + self.matrix.indices)
 
     def _touched(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """The values that a step along a coordinate changes, in a table."""
+        """Return the values that a step along a coordinate changes, in a table."""
         touched, margins = Touched.of(query, tile, part.matrix), part.margins(query.anchors)
         return _joined([self._coordinate_sums(query, tile, t, touched) for t in margins])
 
@@ -233,14 +233,14 @@ class LinearModel(ABC):
     }
 
     def _steps(self, query: Query) -> StencilSteps:
-        """The stencil, in units of the margins."""
+        """Return the stencil, in units of the margins."""
         return StencilSteps(query.radius / self.unit, 1 + query.stencil.two_sided, query.stencil.has_base)
 
     def _scaled(self, sums: Array) -> Sums:
         return Sums(sums if self.height == 1.0 else self.height * sums)
 
     def _table_sums(self, query: Query, tile: Tile, t: Array, steps: Array) -> Sums:
-        """φ(t + step), φ(t − step), φ(t) for steps (w, s) and margins (1, s); both (w, 1) for a paired query."""
+        """Return φ(t + step), φ(t − step), φ(t) for steps (w, s) and margins (1, s); both (w, 1) for a paired query."""
         table = np.empty((len(query.tile_columns(tile)), steps.shape[1]))
         width = len(steps)
         np.add(t, steps, out=table[:width])
@@ -251,7 +251,7 @@ class LinearModel(ABC):
         return reduce_table(query, tile, self.loss(table)[None])
 
     def _coordinate_sums(self, query: Query, tile: Tile, t: Array, touched: Touched) -> Sums:
-        """Σf_i(x ± μe_j) = Σf_i(x) + the changes of the rows with a_ij ≠ 0."""
+        """Return Σf_i(x ± μe_j) = Σf_i(x) + the changes of the rows with a_ij ≠ 0."""
         base = self.loss(t.copy())
         before = base[touched.row]
         ahead = self.loss(t[touched.row] + touched.step) - before
@@ -269,11 +269,11 @@ class LinearModel(ABC):
 
     @cached_property
     def _nonzeros(self) -> int:
-        """Non-zeros of an average row, rounded up."""
+        """Return non-zeros of an average row, rounded up."""
         return -(-int(self.matrix.nnz) // self.n)
 
     def _part(self, batch: Batch, top: int, bottom: int) -> BatchRows:
-        """Positions top, …, bottom − 1 of a batch; sparse rows without a copy."""
+        """Return positions top, …, bottom − 1 of a batch; sparse rows without a copy."""
         index = slice(top, bottom) if batch.indices is None else batch.indices[top:bottom]
         rows = self._rows.some(batch.indices, top, bottom) if self.sparse else self.matrix[index]
         return BatchRows(rows, index, self.offsets)
@@ -288,17 +288,17 @@ class BatchRows(NamedTuple):
 
     @property
     def sparse(self) -> Rows:
-        """The rows of a part that the table of kernels takes for a sparse one."""
+        """Return the rows of a part that the table of kernels takes for a sparse one."""
         assert isinstance(self.rows, Rows)
         return self.rows
 
     @property
     def matrix(self) -> Matrix:
-        """The rows as a matrix of their own, CSR or dense."""
+        """Return the rows as a matrix of their own, CSR or dense."""
         return self.rows.csr() if isinstance(self.rows, Rows) else self.rows
 
     def margins(self, points: Array) -> Array:
-        """t for every point (rows) and component (columns), contiguous."""
+        """Return t for every point (rows) and component (columns), contiguous."""
         if isinstance(self.rows, Rows):
             by = kernels.settled or kernels.routines(len(points) * self.rows.size)
             t = by.margins(self.rows, points)
@@ -309,12 +309,12 @@ class BatchRows(NamedTuple):
         return t
 
     def along(self, U: Directions) -> Array:
-        """rows · U; laws with a rule for their entries take the rows as they are."""
+        """Return rows · U; laws with a rule for their entries take the rows as they are."""
         return U.product(self.rows if isinstance(U, Implicit) else self.matrix)
 
 
 def kernel_for(query: Query, sparse: bool, by_formula: bool = True) -> table.Row:
-    """The kernel for a query of a linear model with sparse or dense rows, and a loss that is among the kernels or not."""
+    """Return the kernel for a query of a linear model with sparse or dense rows, and a loss that is among the kernels or not."""
     U, stencil = query.directions, "differences" if by_formula and not query.variance else "variance"
     if isinstance(U, Implicit):
         law = U.law.kernel or "other"
@@ -329,7 +329,7 @@ def kernel_for(query: Query, sparse: bool, by_formula: bool = True) -> table.Row
 
 
 def _joined(parts: list[Sums]) -> Sums:
-    """The anchors' sums in one."""
+    """Return the anchors' sums in one."""
     squares = [part.squares for part in parts if part.squares is not None]
     return Sums(np.concatenate([part.values for part in parts]), np.concatenate(squares) if squares else None)
 

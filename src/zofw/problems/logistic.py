@@ -61,10 +61,10 @@ class Logistic(LinearModel):
         self.offsets = None
 
     def loss(self, t: Array) -> Array:
-        """log(1 + e^{−t}), t = y_i z_iᵀx."""
+        """Return log(1 + e^{−t}), t = y_i z_iᵀx."""
         return kernels.routines(t.size).values("logistic", t)
 
     def slope(self, t: Array) -> Array:
-        """−1/(1 + eᵗ)."""
+        """Return −1/(1 + eᵗ)."""
         e = np.exp(-np.abs(t))
         return np.asarray(-np.where(t >= 0, e, 1.0) / (1.0 + e))

@@ -62,11 +62,11 @@ class MatrixCompletion(LinearModel):
         self.matrix, self.offsets = samples("MatrixCompletion", unit, values)
 
     def loss(self, t: Array) -> Array:
-        """½t², t = X_{r_i c_i} − v_i."""
+        """Return ½t², t = X_{r_i c_i} − v_i."""
         return half_square(t)
 
     def slope(self, t: Array) -> Array:
-        """t."""
+        """Return t."""
         return t
 
 

@@ -77,36 +77,36 @@ class Quadratic:
 
     @property
     def convex(self) -> bool:
-        """Whether A has no negative eigenvalue beyond rounding."""
+        """Return True if A has no negative eigenvalue beyond rounding."""
         return bool(self._spectrum.min() >= -1e-12 * self.L)
 
     @property
     def L(self) -> float:
-        """Smoothness of the mean, ‖A‖."""
+        """Return smoothness of the mean, ‖A‖."""
         return float(np.abs(self._spectrum).max())
 
     @property
     def L_hat(self) -> float:
-        """Smoothness of every component, ‖A‖ as well."""
+        """Return smoothness of every component, ‖A‖ as well."""
         return self.L
 
     @property
     def minimum(self) -> float:
-        """The value at the mean of the centres."""
+        """Return the value at the mean of the centres."""
         return self.value(self.minimiser)
 
     def value(self, x: ArrayLike) -> float:
-        """The mean of all components at x."""
+        """Return the mean of all components at x."""
         moved = np.asarray(x, dtype=float) - self.minimiser
         spread = np.einsum("ij,ij->", self._times(self._shifted), self._shifted) / self.n
         return 0.5 * float(np.dot(self._times(moved), moved) + spread)
 
     def gradient(self, x: ArrayLike) -> Array:
-        """A(x − c̄); for diagnosis."""
+        """Return A(x − c̄); for diagnosis."""
         return self._times(np.asarray(x, dtype=float) - self.minimiser)
 
     def values(self, points: Array, components: Indices) -> Array:
-        """½xᵀAx − xᵀAc_i + ½c_iᵀAc_i with the mean of the centres as origin."""
+        """Return ½xᵀAx − xᵀAc_i + ½c_iᵀAc_i with the mean of the centres as origin."""
         x, c = points - self.minimiser, self._shifted[components]
         Ax, Ac = self._times(x), self._times(c)
         squares = np.einsum("ij,ij->i", Ax, x)[:, None] + np.einsum("ij,ij->i", Ac, c)[None, :]

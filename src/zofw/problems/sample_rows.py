@@ -47,18 +47,18 @@ class Touched:
         return cls(row[inside], column[inside], query.radius * rows.data[inside], rows.shape[0], len(wanted))
 
     def sum(self, entries: Array) -> Array:
-        """Sums over each column, in the order of the rows."""
+        """Return sums over each column, in the order of the rows."""
         return np.bincount(self.column, weights=entries, minlength=self.width).astype(float, copy=False)
 
     def centred_squares(self, slopes: Array) -> Array:
-        """Σ_i(δ_ij − δ̄_j)², (width,), where δ_ij = 0 for the rows that a column does not touch: each of them adds δ̄_j²."""
+        """Return Σ_i(δ_ij − δ̄_j)², (width,), where δ_ij = 0 for the rows that a column does not touch: each of them adds δ̄_j²."""
         mean = self.sum(slopes) / self.rows
         untouched = self.rows - np.bincount(self.column, minlength=self.width)
         return self.sum((slopes - mean[self.column]) ** 2) + untouched * mean**2
 
 
 def paired_product(directions: Directions, rows: Any, left: int, right: int) -> Array:
-    """a_jᵀu_{left+j} for each of the given rows, (right − left,): no other product of a row and a direction."""
+    """Return a_jᵀu_{left+j} for each of the given rows, (right − left,): no other product of a row and a direction."""
     out = np.empty(right - left)
     if not sp.issparse(rows):
         for start, stop in blocks(right - left, max(1, TILE_VALUES // directions.dim)):
@@ -80,13 +80,13 @@ def paired_product(directions: Directions, rows: Any, left: int, right: int) -> 
 
 
 def coordinates(query: Query, tile: Tile) -> Indices:
-    """The coordinates of a tile whose directions are unit vectors."""
+    """Return the coordinates of a tile whose directions are unit vectors."""
     assert isinstance(query.directions, Coordinates)
     return query.directions.index[tile.left : tile.right]
 
 
 def samples(owner: str, Z: ArrayLike | Matrix, y: ArrayLike) -> tuple[Any, Array]:
-    """Z as a CSR or dense array of doubles with at most one entry per place, and y; or a sentence on what is wrong."""
+    """Return Z as a CSR or dense array of doubles with at most one entry per place, and y; or a sentence on what is wrong."""
     sparse = sp.issparse(Z)
     matrix: Any = sp.csr_array(Z) if sparse else to_numpy(Z)
     targets = to_numpy(y)
@@ -115,12 +115,12 @@ def samples(owner: str, Z: ArrayLike | Matrix, y: ArrayLike) -> tuple[Any, Array
 
 
 def row_of(rows: csr_array) -> Indices:
-    """The row of every stored entry of a CSR array."""
+    """Return the row of every stored entry of a CSR array."""
     return np.repeat(np.arange(rows.shape[0], dtype=np.int64), np.diff(rows.indptr))
 
 
 def _consecutive(matrix: Any, top: int, bottom: int) -> Any:
-    """Rows top, …, bottom − 1 that share the memory of the matrix."""
+    """Return rows top, …, bottom − 1 that share the memory of the matrix."""
     if not sp.issparse(matrix):
         return matrix[top:bottom]
     first, last = matrix.indptr[top], matrix.indptr[bottom]
@@ -129,7 +129,7 @@ def _consecutive(matrix: Any, top: int, bottom: int) -> Any:
 
 
 def largest_singular_value(matrix: Any) -> float:
-    """σ₁(A), by the eigenvalues of the smaller Gram matrix up to 64 rows or columns, by Lanczos iterations beyond."""
+    """Return σ₁(A), by the eigenvalues of the smaller Gram matrix up to 64 rows or columns, by Lanczos iterations beyond."""
     if min(matrix.shape) <= SMALL:
         gram = matrix.T @ matrix if matrix.shape[0] >= matrix.shape[1] else matrix @ matrix.T
         dense = gram.toarray() if sp.issparse(gram) else gram

@@ -116,7 +116,7 @@ class Sharded:
         return np.array([0, *itertools.accumulate(self.sizes)], dtype=np.int64)
 
     def part(self, number: int) -> Problem:
-        """A part, built if it has not been needed before."""
+        """Return a part, built if it has not been needed before."""
         if number not in self._built and (load := self.loader(number)) is not None:
             self._built[number] = load()
         return self._built[number]
@@ -132,7 +132,7 @@ class Sharded:
         return check_part(number, part, int(self.sizes[number]), self.dim)
 
     def values(self, points: Array, components: Indices) -> Array:
-        """f_i(x) for every point (rows) and component (columns)."""
+        """Return f_i(x) for every point (rows) and component (columns)."""
         owner = self._owner(components)
         table = np.empty((len(points), len(components)))
         for number in np.unique(owner).tolist():
@@ -141,7 +141,7 @@ class Sharded:
         return table
 
     def pattern(self, batch: Batch) -> Pattern | None:
-        """The coordinates of each component of a batch, where every part is here and knows them."""
+        """Return the coordinates of each component of a batch, where every part is here and knows them."""
         components = batch.slice(0, len(batch))
         if not all(has(part, "pattern") for part in self.parts):
             return None
@@ -160,7 +160,7 @@ class Sharded:
     # ------------------------------------------------------------------ queries, part by part
 
     def tiles(self, query: Query) -> list[Tile]:
-        """The fixed partition of a query: no tile has components of two parts.
+        """Return the fixed partition of a query: no tile has components of two parts.
 
         Rows count through the batch sorted by parts. A paired query has no rows to sort: its tiles are the runs of
         directions that meet one part.
@@ -181,14 +181,14 @@ class Sharded:
         ]
 
     def owner(self, query: Query, tile: Tile) -> int:
-        """The part whose components a tile has."""
+        """Return the part whose components a tile has."""
         plan = self._plan(query)
         if query.paired:
             return int(plan.owner[tile.left])
         return int(np.searchsorted(plan.edges, tile.top, side="right")) - 1
 
     def local(self, query: Query, number: int, tiles: Sequence[Tile]) -> tuple[Query, list[Tile]]:
-        """A query and tiles of it, as the part that owns them knows them."""
+        """Return a query and tiles of it, as the part that owns them knows them."""
         plan, size = self._plan(query), int(self.sizes[number])
         if query.paired:
             indices = np.where(plan.owner == number, plan.indices - self.edges[number], 0)
@@ -201,7 +201,7 @@ class Sharded:
         return dataclasses.replace(query, batch=batch), moved
 
     def sums(self, query: Query, tile: Tile) -> Sums:
-        """One tile, by the part that owns it."""
+        """Return one tile, by the part that owns it."""
         number = self.owner(query, tile)
         asked, (mine,) = self.local(query, number, [tile])
         try:
@@ -210,7 +210,7 @@ class Sharded:
             raise self.blame(number, error) from error
 
     def blame(self, number: int, error: EvaluationError) -> EvaluationError:
-        """An error of a part, with the component as it is counted in the whole."""
+        """Return an error of a part, with the component as it is counted in the whole."""
         first, last = self.edges[number : number + 2].tolist()
         component = None if error.component is None else error.component + first
         reason = f"In part {number}, which has components {first} to {last - 1}: {error.reason}"
@@ -274,7 +274,7 @@ class Building:
 
 
 def check_part(number: int, part: object, n: int, dim: int) -> Problem:
-    """The part, if it is what it was said to be."""
+    """Return the part, if it is what it was said to be."""
     if not isinstance(part, Problem):
         raise TypeError(
             f"The function for part {number} of Sharded returned {type(part).__name__}, not a problem."

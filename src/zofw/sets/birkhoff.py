@@ -43,30 +43,30 @@ class Birkhoff(Square):
         counting(self, "size")
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
-        """The permutation matrix of a cheapest assignment."""
+        """Return the permutation matrix of a cheapest assignment."""
         from scipy.optimize import linear_sum_assignment
 
         rows, columns = linear_sum_assignment(scaled(self, g, self.shape).reshape(self.shape))
         return Sparse(rows * self.size + columns, np.ones(self.size), self.size**2)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether x ≥ −tol and every row and column sums to 1 up to tol."""
+        """Return True if x ≥ −tol and every row and column sums to 1 up to tol."""
         matrix = point(self, x, self.shape).reshape(self.shape)
         sums = np.concatenate([matrix.sum(axis=0), matrix.sum(axis=1)])
         return bool(matrix.min() >= -tol and np.abs(sums - 1).max() <= tol)
 
     def diameter(self, dim: int) -> float:
-        """√(2n), exact: two permutations that agree nowhere; 0 for n = 1."""
+        """Return √(2n), exact: two permutations that agree nowhere; 0 for n = 1."""
         self.check_dim(dim)
         return float((2 * self.size) ** 0.5) if self.size > 1 else 0.0
 
     def initial_point(self, dim: int) -> Array:
-        """The barycentre, 1/n everywhere."""
+        """Return the barycentre, 1/n everywhere."""
         self.check_dim(dim)
         return np.full(dim, 1 / self.size)
 
     def inball(self, dim: int) -> Inball:
-        """The inscribed ball: the barycentre and its distance 1/(n − 1) from the faces x_ij = 0."""
+        """Return the inscribed ball: the barycentre and its distance 1/(n − 1) from the faces x_ij = 0."""
         return self.initial_point(dim), 1 / (self.size - 1) if self.size > 1 else np.inf
 
     def clip(self, x: ArrayLike) -> Array:
@@ -83,12 +83,12 @@ class Birkhoff(Square):
         return flat.reshape(np.shape(x)).copy()
 
     def facets(self, dim: int) -> tuple[Array, Array]:
-        """A, b with A x ≤ b: the n² inequalities x ≥ 0 that with the sums make the polytope."""
+        """Return A, b with A x ≤ b: the n² inequalities x ≥ 0 that with the sums make the polytope."""
         self.check_dim(dim)
         return -np.eye(dim), np.zeros(dim)
 
     def tangent(self, v: ArrayLike) -> Array:
-        """v with the mean of every row and column removed."""
+        """Return v with the mean of every row and column removed."""
         v = np.asarray(v, dtype=np.float64)
         cube = v.reshape(self.size, self.size, -1)
         cube = cube - cube.mean(axis=0)

@@ -49,26 +49,26 @@ class Box(Vertices):
 
     @property
     def fixed_dim(self) -> int | None:
-        """The length of the bounds, None for two numbers."""
+        """Return the length of the bounds, None for two numbers."""
         return common_length(self.lower, self.upper)
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
-        """The corner that g points away from."""
+        """Return the corner that g points away from."""
         return Dense(np.where(gradient(self, g) >= 0, self.lower, self.upper))
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether l − tol·m ≤ x ≤ u + tol·m, with m the greater of |l| and |u| in each coordinate."""
+        """Return True if l − tol·m ≤ x ≤ u + tol·m, with m the greater of |l| and |u| in each coordinate."""
         x = point(self, x)
         slack = tol * np.maximum(np.abs(self.lower), np.abs(self.upper))
         return bool(np.all((x >= self.lower - slack) & (x <= self.upper + slack)))
 
     def diameter(self, dim: int) -> float:
-        """‖u − l‖₂, exact."""
+        """Return ‖u − l‖₂, exact."""
         self.check_dim(dim)
         return float(np.linalg.norm(np.broadcast_to(np.subtract(self.upper, self.lower), dim)))
 
     def initial_point(self, dim: int) -> Array:
-        """0 if it is a member, the centre otherwise."""
+        """Return 0 if it is a member, the centre otherwise."""
         self.check_dim(dim)
         return np.zeros(dim) if self.contains(np.zeros(dim), 0.0) else self._centre(dim)
 
@@ -76,28 +76,28 @@ class Box(Vertices):
         return np.broadcast_to(np.multiply(self.lower, 0.5) + np.multiply(self.upper, 0.5), dim).copy()
 
     def inball(self, dim: int) -> Inball:
-        """The centre, and half the least width of a coordinate that is not fixed."""
+        """Return the centre, and half the least width of a coordinate that is not fixed."""
         self.check_dim(dim)
         width = np.broadcast_to(np.subtract(self.upper, self.lower), dim)
         return self._centre(dim), float(np.min(width[width > 0], initial=np.inf)) / 2
 
     def tangent(self, v: ArrayLike) -> Array:
-        """v with the fixed coordinates set to zero."""
+        """Return v with the fixed coordinates set to zero."""
         v = np.asarray(v, dtype=np.float64)
         moves = np.broadcast_to(np.less(self.lower, self.upper), len(v))
         moved: Array = (v.T * moves).T
         return moved
 
     def project(self, x: ArrayLike) -> Array:
-        """Euclidean projection: clipping."""
+        """Return the Euclidean projection: clipping."""
         return np.clip(point(self, x), self.lower, self.upper)
 
     def clip(self, x: ArrayLike) -> Array:
-        """The projection, which is exact."""
+        """Return the projection, which is exact."""
         return self.project(finite(self, x))
 
     def facets(self, dim: int) -> tuple[Array, Array]:
-        """A, b with A x ≤ b: the 2d bounds."""
+        """Return A, b with A x ≤ b: the 2d bounds."""
         self.check_dim(dim)
         right = np.concatenate([np.broadcast_to(self.upper, dim), -np.broadcast_to(self.lower, dim)])
         return np.concatenate([np.eye(dim), -np.eye(dim)]), right

@@ -75,11 +75,11 @@ class CappedSimplex(Vertices):
 
     @property
     def fixed_dim(self) -> int | None:
-        """The length of the floors or caps, None for two numbers."""
+        """Return the length of the floors or caps, None for two numbers."""
         return common_length(self.lower, self.upper)
 
     def _bounds(self, dim: int) -> tuple[Array, Array]:
-        """Floors and caps as arrays; no cap exceeds the total."""
+        """Return floors and caps as arrays; no cap exceeds the total."""
         return np.broadcast_to(self.lower, dim), np.broadcast_to(np.minimum(self.upper, self.total), dim)
 
     def check_dim(self, dim: int) -> None:
@@ -98,7 +98,7 @@ class CappedSimplex(Vertices):
         return bool(full or np.count_nonzero(lower < upper) <= 1)
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
-        """The floors, filled up to the caps in increasing order of g."""
+        """Return the floors, filled up to the caps in increasing order of g."""
         g = gradient(self, g)
         if np.ndim(self.upper) or np.any(self.lower):
             lower, upper = self._bounds(g.size)
@@ -118,7 +118,7 @@ class CappedSimplex(Vertices):
         return Sparse(places[order], values[: places.size][order], g.size)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether l − tol·m ≤ x ≤ u + tol·m, with m the greatest cap, and |Σ x − a| ≤ tol·a."""
+        """Return True if l − tol·m ≤ x ≤ u + tol·m, with m the greatest cap, and |Σ x − a| ≤ tol·a."""
         x = point(self, x)
         lower, upper = self._bounds(x.size)
         slack = tol * upper.max()
@@ -126,7 +126,7 @@ class CappedSimplex(Vertices):
         return bool(inside and abs(x.sum() - self.total) <= tol * self.total)
 
     def diameter(self, dim: int) -> float:
-        """Exact for one cap and no floors, where the farthest vertex from s minimises ⟨s, ·⟩; else an upper bound.
+        """Return the diameter: exact for one cap and no floors, where the farthest vertex from s minimises ⟨s, ·⟩; else an upper bound.
 
         With w = u − l and e = a − Σ l to distribute, ‖s − t‖₂ ≤ ‖w‖₂ and ‖s − t‖₂² ≤ max w · ‖s − t‖₁ ≤ max w · 2e.
         """
@@ -140,7 +140,7 @@ class CappedSimplex(Vertices):
         return float(min(np.linalg.norm(width), (2 * free * width.max()) ** 0.5))
 
     def initial_point(self, dim: int) -> Array:
-        """The point with the greatest distance from the nearest floor or cap; the barycentre where bounds are common."""
+        """Return the point with the greatest distance from the nearest floor or cap; the barycentre where bounds are common."""
         self.check_dim(dim)
         lower, upper = self._bounds(dim)
         if np.ndim(self.lower) + np.ndim(self.upper) == 0 or self._is_point(dim):
@@ -152,7 +152,7 @@ class CappedSimplex(Vertices):
         return settle(lower + room + share * (upper - lower - 2 * room), self.total, upper, lower)
 
     def _margin(self, dim: int) -> float:
-        """The greatest t with Σ (l + t) ≤ a ≤ Σ (u − t) over the m coordinates that move, and 2t ≤ u − l."""
+        """Return the greatest t with Σ (l + t) ≤ a ≤ Σ (u − t) over the m coordinates that move, and 2t ≤ u − l."""
         lower, upper = self._bounds(dim)
         moves = lower < upper
         m = np.count_nonzero(moves)
@@ -160,7 +160,7 @@ class CappedSimplex(Vertices):
         return float(min(least, np.min((upper - lower)[moves]) / 2))
 
     def inball(self, dim: int) -> Inball:
-        """The initial point and its distance from the nearest face, x_i = l_i or x_i = u_i."""
+        """Return the initial point and its distance from the nearest face, x_i = l_i or x_i = u_i."""
         centre = self.initial_point(dim)
         if self._is_point(dim):
             return centre, np.inf
@@ -170,7 +170,7 @@ class CappedSimplex(Vertices):
         return centre, least / (1 - 1 / np.count_nonzero(moves)) ** 0.5  # ‖e_i − 1/m‖ = √(1 − 1/m)
 
     def tangent(self, v: ArrayLike) -> Array:
-        """v minus its mean over the coordinates that move, zero in the others; zero if the set is a single point."""
+        """Return v minus its mean over the coordinates that move, zero in the others; zero if the set is a single point."""
         v = np.asarray(v, dtype=np.float64)
         if self._is_point(len(v)):
             return np.zeros_like(v)
@@ -179,20 +179,20 @@ class CappedSimplex(Vertices):
         return centred
 
     def project(self, x: ArrayLike) -> Array:
-        """Euclidean projection, by one sort."""
+        """Return the Euclidean projection, by one sort."""
         x = point(self, x)
         lower, upper = self._bounds(x.size)
         return project_capped(x, self.total, upper, lower)
 
     def clip(self, x: ArrayLike) -> Array:
-        """Exact bounds, and a sum within one rounding of a."""
+        """Return exact bounds, and a sum within one rounding of a."""
         x = finite(self, x)
         lower, upper = self._bounds(x.size)
         near = x if self.contains(x) else self.project(x)
         return settle(near, self.total, upper, lower)
 
     def facets(self, dim: int) -> tuple[Array, Array]:
-        """A, b with A x ≤ b: the 2d bounds that with the sum make the set."""
+        """Return A, b with A x ≤ b: the 2d bounds that with the sum make the set."""
         self.check_dim(dim)
         lower, upper = self._bounds(dim)
         return np.concatenate([np.eye(dim), -np.eye(dim)]), np.concatenate([upper, -lower])

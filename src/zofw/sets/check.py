@@ -51,12 +51,12 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no law was broken."""
+        """Return True if no law was broken."""
         return not self.failures
 
     @property
     def failures(self) -> tuple[Finding, ...]:
-        """The laws that were broken."""
+        """Return the laws that were broken."""
         return tuple(finding for finding in self.findings if finding.ok is False)
 
     def raise_if_failed(self) -> None:
@@ -74,7 +74,7 @@ class Report:
 
 
 def directions(dim: int, trials: int, rng: np.random.Generator) -> Array:
-    """Gradients that catch mistakes: signed coordinates, ties of all sizes, near ties, few entries, Gaussian ones."""
+    """Return gradients that catch mistakes: signed coordinates, ties of all sizes, near ties, few entries, Gaussian ones."""
     count = max(trials // 4, 1)
     axes = np.eye(dim)[rng.permutation(dim)[:count]]
     ties = rng.integers(-1, 2, size=(count, dim)).astype(float)

@@ -55,15 +55,15 @@ class ConvexHull(Vertices):
 
     @property
     def fixed_dim(self) -> int:
-        """d."""
+        """Return d."""
         return int(self.points.shape[1])
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
-        """The first point of the least ⟨g, p⟩."""
+        """Return the first point of the least ⟨g, p⟩."""
         return Dense(self.points[int(np.argmin(self.points @ scaled(self, g)))])
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether some convex combination is within tol of x, in units of the greatest |entry| of the points.
+        """Return True if some convex combination is within tol of x, in units of the greatest |entry| of the points.
 
         The combination comes from one linear programme, min t subject to |Pᵀλ − x| ≤ t, and its distance is recomputed.
         """
@@ -85,14 +85,14 @@ class ConvexHull(Vertices):
         return bool(np.abs(columns @ (weights / weights.sum()) - x / scale).max() <= tol)
 
     def diameter(self, dim: int) -> float:
-        """The greatest distance of two points, exact up to 2,000 points; beyond, twice the greatest from the mean."""
+        """Return the greatest distance of two points, exact up to 2,000 points; beyond, twice the greatest from the mean."""
         self.check_dim(dim)
         if len(self.points) <= PAIRS:
             return max(float(np.linalg.norm(self.points - p, axis=1).max()) for p in self.points)
         return 2.0 * float(np.linalg.norm(self.points - self.points.mean(axis=0), axis=1).max())
 
     def initial_point(self, dim: int) -> Array:
-        """The mean of the points."""
+        """Return the mean of the points."""
         self.check_dim(dim)
         mean: Array = self.points.mean(axis=0)
         return mean
@@ -103,13 +103,13 @@ class ConvexHull(Vertices):
 
     @cached_property
     def _frame(self) -> Array:
-        """Orthonormal rows that span the differences of the points, (rank, d)."""
+        """Return orthonormal rows that span the differences of the points, (rank, d)."""
         _, sigma, rows = np.linalg.svd(self.points - self.points.mean(axis=0), full_matrices=False)
         cut = max(self.points.shape) * np.finfo(float).eps * max(float(np.abs(self.points).max()), sigma[0])
         frame: Array = rows[sigma > cut]
         return frame
 
     def tangent(self, v: ArrayLike) -> Array:
-        """The part of v in the span of the differences of the points."""
+        """Return the part of v in the span of the differences of the points."""
         along: Array = self._frame.T @ (self._frame @ np.asarray(v, dtype=np.float64))
         return along

@@ -26,27 +26,27 @@ Oracle: TypeAlias = HasOracle | Callable[[Array], ArrayLike]
 
 
 def can_project(region: object) -> TypeGuard[Projecting]:
-    """Whether a set has a Euclidean projection ``project(x)``."""
+    """Return True if a set has a Euclidean projection ``project(x)``."""
     return hasattr(region, "project")
 
 
 def can_clip(region: object) -> TypeGuard[Clips]:
-    """Whether a set has ``clip(x)``, which returns members without tolerance."""
+    """Return True if a set has ``clip(x)``, which returns members without tolerance."""
     return hasattr(region, "clip")
 
 
 def has_oracle(given: object) -> TypeGuard[Oracle]:
-    """Whether an object is a set, has ``lmo(g)``, or can be called as one."""
+    """Return True if an object is a set, has ``lmo(g)``, or can be called as one."""
     return callable(oracle_of(given))
 
 
 def oracle_of(given: Any) -> Any:
-    """The method ``lmo`` of an object, or the object itself."""
+    """Return the method ``lmo`` of an object, or the object itself."""
     return getattr(given, "lmo", given)
 
 
 def from_oracle(oracle: Oracle, dim: int | None = None, diameter: float | None = None) -> Region:
-    """A set that already has everything is returned as it is; of any other object, what is missing is filled in."""
+    """Return a set that already has everything is returned as it is; of any other object, what is missing is filled in."""
     if isinstance(oracle, Region) and dim is None and diameter is None:
         return oracle
     return Custom(oracle, dim, diameter)
@@ -73,16 +73,16 @@ class Custom(Vertices):
     bound: float | None = None
 
     def _own(self, name: str) -> Any:
-        """The method of that name of the user's object, or None."""
+        """Return the method of that name of the user's object, or None."""
         return getattr(self.oracle, name, None)
 
     @property
     def fixed_dim(self) -> int | None:
-        """The dimension given, if any."""
+        """Return the dimension given, if any."""
         return self._own("fixed_dim") if self.dim is None else self.dim
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
-        """The user's vertex, copied and checked; the oracle sees a read-only g."""
+        """Return the user's vertex, copied and checked; the oracle sees a read-only g."""
         g = gradient(self, g).view()
         g.setflags(write=False)
         oracle: Any = self._own("atom") or self._own("lmo") or self.oracle
@@ -97,7 +97,7 @@ class Custom(Vertices):
         return as_atom(s)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """The user's answer, or False only if the oracle shows that x is outside."""
+        """Return the user's answer, or False only if the oracle shows that x is outside."""
         if own := self._own("contains"):
             return bool(own(x, tol))
         x = point(self, x)
@@ -141,7 +141,7 @@ class Custom(Vertices):
         return False
 
     def diameter(self, dim: int) -> float:
-        """The diameter given, or the user's."""
+        """Return the diameter given, or the user's."""
         if self.bound is not None:
             return float(self.bound)
         if own := self._own("diameter"):
@@ -152,7 +152,7 @@ class Custom(Vertices):
         )
 
     def initial_point(self, dim: int) -> Array:
-        """The user's, or the midpoint of the vertices along (1, …, 1) and its opposite."""
+        """Return the user's, or the midpoint of the vertices along (1, …, 1) and its opposite."""
         self.check_dim(dim)
         if own := self._own("initial_point"):
             return np.array(own(dim), dtype=np.float64)
@@ -160,24 +160,24 @@ class Custom(Vertices):
         return (self.lmo(ones) + self.lmo(-ones)) / 2
 
     def inball(self, dim: int) -> Inball | None:
-        """The user's, or None."""
+        """Return the user's, or None."""
         own = self._own("inball")
         ball: Inball | None = own(dim) if own else None
         return ball
 
     def tangent(self, v: ArrayLike) -> Array:
-        """The user's, or a copy of v."""
+        """Return the user's, or a copy of v."""
         own = self._own("tangent")
         return np.array(own(v) if own else v, dtype=np.float64)
 
     @property
     def project(self) -> Callable[[ArrayLike], Array]:
-        """The user's Euclidean projection; absent if there is none."""
+        """Return the user's Euclidean projection; absent if there is none."""
         return self._move("project")
 
     @property
     def clip(self) -> Callable[[ArrayLike], Array]:
-        """The user's exact members; absent if there is no such method."""
+        """Return the user's exact members; absent if there is no such method."""
         return self._move("clip")
 
     def _move(self, name: str) -> Callable[[ArrayLike], Array]:

@@ -30,7 +30,7 @@ SetLike: TypeAlias = (
 
 
 def as_set(given: SetLike, *, dim: int | None = None, diameter: float | None = None) -> Region:
-    """A set with everything this library asks, from what people have.
+    """Return a set with everything this library asks, from what people have.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def as_set(given: SetLike, *, dim: int | None = None, diameter: float | None = N
 
 
 def _of_class(cls: type, found: str) -> Region:
-    """An instance of a class that needs no settings; else a sentence that begins with ``found``."""
+    """Return an instance of a class that needs no settings; else a sentence that begins with ``found``."""
     settings = inspect.signature(cls).parameters.values()
     if all(s.default is not s.empty for s in settings):
         return as_set(cls())
@@ -96,7 +96,7 @@ def without_dictionaries(given: Any, dim: int | None) -> Any:
 
 
 def _affine(constraint: dict[str, Any], dim: int) -> LinearConstraint:
-    """The rows A x = b or A x ≥ b of SciPy's dictionary, if its function is affine."""
+    """Return the rows A x = b or A x ≥ b of SciPy's dictionary, if its function is affine."""
     from scipy.optimize import LinearConstraint
 
     fun: Callable[..., ArrayLike] = constraint["fun"]
@@ -129,7 +129,7 @@ LINEAR = (
 
 
 def _of_pairs(given: object) -> Box:
-    """A box from pairs (low, high)."""
+    """Return a box from pairs (low, high)."""
     try:
         rows = [*given] if isinstance(given, Iterator) else given
         pairs = np.asarray(rows).astype(np.float64)  # None becomes NaN
@@ -154,7 +154,7 @@ def _of_pairs(given: object) -> Box:
 
 
 def _of_scipy(parts: Sequence[object]) -> Region | None:
-    """The set of SciPy's Bounds and LinearConstraints; None if the parts are something else."""
+    """Return the set of SciPy's Bounds and LinearConstraints; None if the parts are something else."""
     from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
     named = next((part for part in parts if isinstance(part, dict) and "fun" not in part), None)
@@ -181,7 +181,7 @@ def _bound(values: ArrayLike) -> float | Array:
 
 
 def _polytope(constraints: Sequence[LinearConstraint], box: Bounds) -> Region:
-    """{x : lb ≤ A x ≤ ub, l ≤ x ≤ u}, as the simplest set that says the same."""
+    """Return {x : lb ≤ A x ≤ ub, l ≤ x ≤ u}, as the simplest set that says the same."""
     matrices = [np.atleast_2d(c.A.toarray() if sp.issparse(c.A) else c.A) for c in constraints]
     A = np.concatenate(matrices).astype(np.float64)
     low = np.concatenate([np.broadcast_to(c.lb, len(M)) for c, M in zip(constraints, matrices, strict=True)])

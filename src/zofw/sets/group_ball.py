@@ -70,7 +70,7 @@ class GroupBall(Ball):
 
     @property
     def fixed_dim(self) -> int:
-        """The number of indices in all groups."""
+        """Return the number of indices in all groups."""
         return self.labels.size
 
     def _norms(self, x: Array) -> Array:
@@ -81,7 +81,7 @@ class GroupBall(Ball):
         return norms
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
-        """The boundary point opposite to g within the group of the greatest norm."""
+        """Return the boundary point opposite to g within the group of the greatest norm."""
         g = scaled(self, g)
         places = self.members[int(np.argmax(self._norms(g)))]
         part = g[places]
@@ -90,19 +90,19 @@ class GroupBall(Ball):
         return Sparse(places, part / np.linalg.norm(part) * -self.radius, g.size)
 
     def norm(self, x: Array) -> float:
-        """Σ ‖x_G‖₂."""
+        """Return Σ ‖x_G‖₂."""
         return float(self._norms(x).sum())
 
     def inner(self, dim: int) -> float:
-        """1/√m for m groups: Σ ‖x_G‖ ≤ √m ‖x‖₂."""
+        """Return 1/√m for m groups: Σ ‖x_G‖ ≤ √m ‖x‖₂."""
         return float(len(self.members) ** -0.5)
 
     def outer(self, dim: int) -> float:
-        """1, at any point of one group."""
+        """Return 1, at any point of one group."""
         return 1.0
 
     def project(self, x: ArrayLike) -> Array:
-        """Euclidean projection: soft thresholding of the group norms."""
+        """Return the Euclidean projection: soft thresholding of the group norms."""
         x = point(self, x)
         norms = self._norms(x)
         if norms.sum() <= self.radius:

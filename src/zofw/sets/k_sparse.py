@@ -50,26 +50,26 @@ class KSparse(Ball):
         positive(self, "radius")
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
-        """The signs opposite to the k greatest |g_i|."""
+        """Return the signs opposite to the k greatest |g_i|."""
         g = gradient(self, g)
         places = np.sort(smallest(-np.abs(g), self.k))
         return Sparse(places, np.where(g[places] >= 0, -self.radius, self.radius), g.size)
 
     def norm(self, x: Array) -> float:
-        """max(‖x‖_∞, ‖x‖₁/k)."""
+        """Return max(‖x‖_∞, ‖x‖₁/k)."""
         size = np.abs(x)
         return float(np.maximum(size.max(), size.sum() / self.k))
 
     def inner(self, dim: int) -> float:
-        """min(1, k/√d)."""
+        """Return min(1, k/√d)."""
         return float(min(1.0, self.k / dim**0.5))
 
     def outer(self, dim: int) -> float:
-        """√min(k, d), at a vertex."""
+        """Return √min(k, d), at a vertex."""
         return float(min(self.k, dim) ** 0.5)
 
     def project(self, x: ArrayLike) -> Array:
-        """Euclidean projection: clipping where that suffices, the capped simplex of |x| otherwise."""
+        """Return the Euclidean projection: clipping where that suffices, the capped simplex of |x| otherwise."""
         x = point(self, x)
         clipped: Array = np.clip(x, -self.radius, self.radius)
         total = self.k * self.radius

@@ -44,7 +44,7 @@ class L1Ball(Ball):
     radius: float = 1.0
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
-        """The vertex ∓r e_i of the greatest |g_i|."""
+        """Return the vertex ∓r e_i of the greatest |g_i|."""
         if not (isinstance(g, np.ndarray) and g.dtype == DOUBLE and g.ndim == 1 and g.size):
             g = point(self, g)
         highest, lowest = int(g.argmax()), int(g.argmin())
@@ -55,18 +55,18 @@ class L1Ball(Ball):
         return Sparse.single(i, -self.radius if g.item(i) >= 0 else self.radius, g.size)
 
     def norm(self, x: Array) -> float:
-        """Σ |x_i|."""
+        """Return Σ |x_i|."""
         return float(np.abs(x).sum())
 
     def inner(self, dim: int) -> float:
-        """1/√d: ‖x‖₁ ≤ √d ‖x‖₂."""
+        """Return 1/√d: ‖x‖₁ ≤ √d ‖x‖₂."""
         return float(dim**-0.5)
 
     def outer(self, dim: int) -> float:
-        """1, at a vertex."""
+        """Return 1, at a vertex."""
         return 1.0
 
     def project(self, x: ArrayLike) -> Array:
-        """Euclidean projection: soft thresholding."""
+        """Return the Euclidean projection: soft thresholding."""
         x = point(self, x)
         return np.copysign(shrink_to_l1(np.abs(x), self.radius), x)

@@ -40,25 +40,25 @@ class L2Ball(Ball):
     radius: float = 1.0
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
-        """The boundary point opposite to g."""
+        """Return the boundary point opposite to g."""
         g = scaled(self, g)
         if not g.any():
             g[0] = 1.0
         return Dense(g / np.linalg.norm(g) * -self.radius)
 
     def norm(self, x: Array) -> float:
-        """‖x‖₂."""
+        """Return ‖x‖₂."""
         return length(x)
 
     def inner(self, dim: int) -> float:
-        """1."""
+        """Return 1."""
         return 1.0
 
     def outer(self, dim: int) -> float:
-        """1."""
+        """Return 1."""
         return 1.0
 
     def project(self, x: ArrayLike) -> Array:
-        """Euclidean projection: x scaled back to the sphere if it lies outside."""
+        """Return the Euclidean projection: x scaled back to the sphere if it lies outside."""
         x = point(self, x)
         return x * (self.radius / max(length(x), self.radius))

@@ -26,7 +26,7 @@ def start_vector(size: int, warm: Array | None) -> Array:
 
 
 def top_eigenvector(matvec: Callable[[Array], Array], start: Array, tol: float) -> Array:
-    r"""A unit vector v with :math:`v^\top A v \ge \lambda_{\max} - \mathrm{tol}\,(\lambda_{\max} - \lambda_{\min})`.
+    r"""Return a unit vector v with :math:`v^\top A v \ge \lambda_{\max} - \mathrm{tol}\,(\lambda_{\max} - \lambda_{\min})`.
 
     Lanczos with full reorthogonalisation; at most as many steps as the size. The residual of a Ritz pair (θ, v) only says
     that *some* eigenvalue is near θ. If the greatest were missed, v would still hold the share ε of its eigenvector that

@@ -40,30 +40,30 @@ class LinfBall(Ball):
     radius: float = 1.0
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
-        """The corner opposite to the signs of g."""
+        """Return the corner opposite to the signs of g."""
         return Dense(np.where(gradient(self, g) >= 0, -self.radius, self.radius))
 
     def norm(self, x: Array) -> float:
-        """max |x_i|."""
+        """Return max |x_i|."""
         return float(np.abs(x).max())
 
     def inner(self, dim: int) -> float:
-        """1."""
+        """Return 1."""
         return 1.0
 
     def outer(self, dim: int) -> float:
-        """√d, at a corner."""
+        """Return √d, at a corner."""
         return float(dim**0.5)
 
     def project(self, x: ArrayLike) -> Array:
-        """Euclidean projection: clipping."""
+        """Return the Euclidean projection: clipping."""
         return np.clip(point(self, x), -self.radius, self.radius)
 
     def clip(self, x: ArrayLike) -> Array:
-        """The projection, which is exact."""
+        """Return the projection, which is exact."""
         return self.project(finite(self, x)).reshape(np.shape(x))
 
     def facets(self, dim: int) -> tuple[Array, Array]:
-        """A, b with A x ≤ b: the 2d bounds."""
+        """Return A, b with A x ≤ b: the 2d bounds."""
         self.check_dim(dim)
         return np.concatenate([np.eye(dim), -np.eye(dim)]), np.full(2 * dim, self.radius)

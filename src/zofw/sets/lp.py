@@ -25,7 +25,7 @@ ACTIVE = 1e-9  # a constraint this near to its bound, relative to its terms, is 
 
 
 def solve_scipy(c: ArrayLike, **constraints: Any) -> Array | None:
-    """A vertex that minimises ⟨c, x⟩ under the constraints of `scipy.optimize.linprog`; None if there is none."""
+    """Return a vertex that minimises ⟨c, x⟩ under the constraints of `scipy.optimize.linprog`; None if there is none."""
     from scipy.optimize import linprog
 
     options = {"primal_feasibility_tolerance": FEASIBILITY, "dual_feasibility_tolerance": FEASIBILITY}
@@ -41,7 +41,7 @@ def solve_scipy(c: ArrayLike, **constraints: Any) -> Array | None:
 def solve_highspy(
     c: Array, rows: Array, row_bounds: Array, bounds: Array, warm: Array | None
 ) -> Array:  # (m, d), (m, 2), (d, 2), (d,)
-    """A vertex that minimises ⟨c, x⟩ over row_bounds ≤ rows·x, bounds ≤ x, from the basis of a warm vertex if given.
+    """Return a vertex that minimises ⟨c, x⟩ over row_bounds ≤ rows·x, bounds ≤ x, from the basis of a warm vertex if given.
 
     The model is built for each call, so that the result depends on the arguments alone. A degenerate warm vertex has
     more active constraints than a basis holds; HiGHS picks among them.
@@ -89,7 +89,7 @@ def solve_highspy(
 
 
 def _active(values: Array, terms: Array, bounds: Array) -> Array:
-    """0 for a value between its bounds, 1 at the lower, 2 at the upper."""
+    """Return 0 for a value between its bounds, 1 at the lower, 2 at the upper."""
     near = np.abs(values[:, None] - bounds) <= ACTIVE * np.maximum(terms, 1.0)[:, None]
     states: Array = np.where(near[:, 0], 1, np.where(near[:, 1], 2, 0))
     return states

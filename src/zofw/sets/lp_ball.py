@@ -15,7 +15,7 @@ from zofw.sets.protocol import Ball, positive, register, scaled
 
 
 def lp_norm(x: Array, p: float) -> float:
-    """‖x‖_p, scaled by the greatest entry so that no power overflows; NaN if x has a NaN."""
+    """Return ‖x‖_p, scaled by the greatest entry so that no power overflows; NaN if x has a NaN."""
     top = float(np.abs(x).max())
     if not 0 < top < np.inf or p == np.inf:
         return top
@@ -65,7 +65,7 @@ class LpBall(Ball):
         object.__setattr__(self, "p", float(self.p))
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
-        """The point at which Hölder's inequality is an equality."""
+        """Return the point at which Hölder's inequality is an equality."""
         if self.p == 1.0:
             return L1Ball(self.radius).atom(g)
         if self.p == np.inf:
@@ -78,13 +78,13 @@ class LpBall(Ball):
         return Dense(s * (self.radius / lp_norm(s, self.p)))
 
     def norm(self, x: Array) -> float:
-        """‖x‖_p."""
+        """Return ‖x‖_p."""
         return lp_norm(x, self.p)
 
     def inner(self, dim: int) -> float:
-        """min(1, d^{1/2 − 1/p})."""
+        """Return min(1, d^{1/2 − 1/p})."""
         return float(min(1.0, dim ** (0.5 - 1 / self.p)))
 
     def outer(self, dim: int) -> float:
-        """max(1, d^{1/2 − 1/p})."""
+        """Return max(1, d^{1/2 − 1/p})."""
         return float(max(1.0, dim ** (0.5 - 1 / self.p)))

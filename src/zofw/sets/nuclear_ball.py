@@ -15,7 +15,7 @@ from zofw.sets.thresholds import shrink_to_l1
 
 
 def as_shape(owner: object, shape: tuple[int, int]) -> tuple[int, int]:
-    """Two whole numbers of at least 1, or a sentence."""
+    """Return two whole numbers of at least 1, or a sentence."""
     sides = tuple(int(n) for n in shape)
     if len(sides) != 2 or min(sides) < 1:
         raise ValueError(
@@ -25,14 +25,14 @@ def as_shape(owner: object, shape: tuple[int, int]) -> tuple[int, int]:
 
 
 def singular_values(x: Array, shape: tuple[int, int]) -> Array:
-    """The singular values of a flat matrix; NaN if it has a NaN."""
+    """Return the singular values of a flat matrix; NaN if it has a NaN."""
     if not np.isfinite(x).all():
         return np.full(1, np.nan)
     return np.asarray(np.linalg.svd(x.reshape(shape), compute_uv=False))
 
 
 def warm_factor(owner: object, warm: Atom | None, side: str, size: int) -> Array | None:
-    """The left or right factor of a warm rank-one atom, checked."""
+    """Return the left or right factor of a warm rank-one atom, checked."""
     if warm is None:
         return None
     if not isinstance(warm, RankOne) or vars(warm)[side].size != size:
@@ -54,20 +54,20 @@ class MatrixBall(Ball):
 
     @property
     def matrix_shape(self) -> tuple[int, int]:
-        """(m, k)."""
+        """Return (m, k)."""
         return self.shape
 
     @property
     def fixed_dim(self) -> int:
-        """m·k."""
+        """Return m·k."""
         return self.shape[0] * self.shape[1]
 
     @abstractmethod
     def shrunk(self, sigma: Array) -> Array:
-        """The nearest singular values of a member."""
+        """Return the nearest singular values of a member."""
 
     def project(self, x: ArrayLike) -> Array:
-        """Euclidean projection: that of the singular values."""
+        """Return the Euclidean projection: that of the singular values."""
         u, sigma, vt = np.linalg.svd(point(self, x, self.shape).reshape(self.shape), full_matrices=False)
         nearest: Array = (u * self.shrunk(sigma)) @ vt
         return nearest.reshape(np.shape(x))
@@ -115,7 +115,7 @@ class NuclearBall(MatrixBall):
         positive(self, "tol")
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> RankOne:
-        """−r u vᵀ, with the greatest entry of u positive."""
+        """Return −r u vᵀ, with the greatest entry of u positive."""
         matrix = scaled(self, g, self.shape).reshape(self.shape)
         if not matrix.any():
             matrix[0, 0] = 1.0
@@ -135,15 +135,15 @@ class NuclearBall(MatrixBall):
         return RankOne(sign * left, sign * right, -self.radius)
 
     def norm(self, x: Array) -> float:
-        """Σ σ_i(X)."""
+        """Return Σ σ_i(X)."""
         return float(singular_values(x, self.shape).sum())
 
     def inner(self, dim: int) -> float:
-        """1/√min(m, k): the nuclear norm is at most √rank times the Frobenius norm."""
+        """Return 1/√min(m, k): the nuclear norm is at most √rank times the Frobenius norm."""
         return float(min(self.shape) ** -0.5)
 
     def outer(self, dim: int) -> float:
-        """1, at any matrix of rank one."""
+        """Return 1, at any matrix of rank one."""
         return 1.0
 
     def shrunk(self, sigma: Array) -> Array:

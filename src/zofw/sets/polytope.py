@@ -124,7 +124,7 @@ class Polytope(Vertices):
 
     @property
     def fixed_dim(self) -> int:
-        """d."""
+        """Return d."""
         return len(self.bounds)
 
     @classmethod
@@ -137,7 +137,7 @@ class Polytope(Vertices):
         lower: ArrayLike = 0.0,
         upper: ArrayLike = np.inf,
     ) -> Polytope:
-        """Shares of a total with a cap on the sum of each of some disjoint groups, and floors and caps on each share.
+        """Return shares of a total with a cap on the sum of each of some disjoint groups, and floors and caps on each share.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class Polytope(Vertices):
 
     @cached_property
     def _groups(self) -> NDArray[np.int64] | None:
-        """The row of A_ub that each coordinate is in, −1 for none, where the polytope is one of `shares`; else None."""
+        """Return the row of A_ub that each coordinate is in, −1 for none, where the polytope is one of `shares`; else None."""
         rows = self.A_ub
         one_total = (
             self.A_eq.shape[0] == 1 and np.all(self.A_eq == 1.0) and np.isfinite(self.bounds[:, 0]).all()
@@ -171,7 +171,7 @@ class Polytope(Vertices):
         return np.where(rows.any(axis=0), np.argmax(rows, axis=0), -1) if len(rows) else None
 
     def _fill(self, g: Array, groups: NDArray[np.int64]) -> Array:
-        """The floors, filled in increasing order of g as far as caps, groups and total allow.
+        """Return the floors, filled in increasing order of g as far as caps, groups and total allow.
 
         The constraints are a laminar family, and the greedy algorithm is exact on the bases of its polymatroid.
         """
@@ -192,7 +192,7 @@ class Polytope(Vertices):
         return s
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
-        """A vertex of the least ⟨g, s⟩, found by the simplex method; by sorting where the polytope is one of `shares`."""
+        """Return a vertex of the least ⟨g, s⟩, found by the simplex method; by sorting where the polytope is one of `shares`."""
         g = scaled(self, g)
         if self._groups is not None:
             return Dense(self._fill(g, self._groups))
@@ -205,7 +205,7 @@ class Polytope(Vertices):
         return Dense(solve_highspy(g, rows, np.stack([lower, upper], axis=1), self.bounds, start))
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether every constraint holds up to tol times the greatest of its terms."""
+        """Return True if every constraint holds up to tol times the greatest of its terms."""
         x = point(self, x)
         size = np.abs(x)
         excess = np.concatenate([self.A_ub @ x - self.b_ub, np.abs(self.A_eq @ x - self.b_eq)])
@@ -223,13 +223,13 @@ class Polytope(Vertices):
         return np.array([self.lmo(-e) @ e - self.lmo(e) @ e for e in axes])
 
     def diameter(self, dim: int) -> float:
-        """An upper bound: the diagonal of the bounds or, where some are infinite, of the least box (2d programmes)."""
+        """Return an upper bound: the diagonal of the bounds or, where some are infinite, of the least box (2d programmes)."""
         self.check_dim(dim)
         return float(np.linalg.norm(self._widths))
 
     @cached_property
     def _frame(self) -> Array:
-        """Orthonormal rows that span the normals of the equations and of the coordinates with l = u, (rank, d)."""
+        """Return orthonormal rows that span the normals of the equations and of the coordinates with l = u, (rank, d)."""
         fixed = np.flatnonzero(self.bounds[:, 0] == self.bounds[:, 1])
         normals = np.concatenate([self.A_eq, np.eye(self.fixed_dim)[fixed]])
         _, sigma, rows = np.linalg.svd(normals, full_matrices=False)
@@ -237,7 +237,7 @@ class Polytope(Vertices):
 
     @cached_property
     def _chebyshev(self) -> tuple[Array, float]:
-        """Centre and radius of a greatest ball inside, within the flat of the equations."""
+        """Return centre and radius of a greatest ball inside, within the flat of the equations."""
         eye = np.eye(self.fixed_dim)
         lower, upper = self.bounds.T
         low, high = np.isfinite(lower), np.isfinite(upper)
@@ -259,12 +259,12 @@ class Polytope(Vertices):
         return solution[:-1], np.inf if single else float(solution[-1])
 
     def initial_point(self, dim: int) -> Array:
-        """The centre of a greatest inscribed ball."""
+        """Return the centre of a greatest inscribed ball."""
         self.check_dim(dim)
         return self._chebyshev[0].copy()
 
     def inball(self, dim: int) -> Inball | None:
-        """A greatest inscribed ball within the flat of the equations.
+        """Return a greatest inscribed ball within the flat of the equations.
 
         None if it has no radius there, which happens when inequalities hide an equation.
         """
@@ -275,7 +275,7 @@ class Polytope(Vertices):
 
     @property
     def clip(self) -> Callable[[ArrayLike], Array]:
-        """Bounds and inequalities exact, equations to rounding; absent if no ball inside is known."""
+        """Return bounds and inequalities exact, equations to rounding; absent if no ball inside is known."""
         if self.inball(self.fixed_dim) is None:
             raise AttributeError(
                 "Polytope: some inequalities hold with equality everywhere in the set, and no exact member is known; write these as A_eq and b_eq."
@@ -283,7 +283,7 @@ class Polytope(Vertices):
         return self._clip
 
     def _clip(self, x: ArrayLike) -> Array:
-        """x on the flat of the equations and within the bounds, drawn towards the centre until all inequalities hold."""
+        """Return x on the flat of the equations and within the bounds, drawn towards the centre until all inequalities hold."""
         x = finite(self, x)
         if self._holds(x):
             return x.copy()
@@ -294,7 +294,7 @@ class Polytope(Vertices):
         return inside
 
     def _level(self, x: Array) -> Array:
-        """x moved along the normals of the equations until they hold to rounding, then put within the bounds."""
+        """Return x moved along the normals of the equations until they hold to rounding, then put within the bounds."""
         for _ in range(2):  # the second pass removes what rounding left of the first
             x = x + self._solve_equations @ (self.b_eq - self.A_eq @ x)
         lower, upper = self.bounds.T
@@ -302,13 +302,13 @@ class Polytope(Vertices):
 
     @cached_property
     def _solve_equations(self) -> Array:
-        """The right-hand inverse of A_eq restricted to the coordinates that move, (d, q)."""
+        """Return the right-hand inverse of A_eq restricted to the coordinates that move, (d, q)."""
         moves = self.bounds[:, 0] < self.bounds[:, 1]
         inverse: Array = np.linalg.pinv(self.A_eq * moves)
         return inverse
 
     def _holds(self, x: Array) -> bool:
-        """Whether bounds and inequalities hold exactly, and equations up to d roundings of their terms."""
+        """Return True if bounds and inequalities hold exactly, and equations up to d roundings of their terms."""
         lower, upper = self.bounds.T
         terms = np.abs(self.A_eq) @ np.abs(x) + np.abs(self.b_eq)
         level = np.abs(self.A_eq @ x - self.b_eq) <= 2 * x.size * EPS * terms
@@ -317,13 +317,13 @@ class Polytope(Vertices):
         )
 
     def tangent(self, v: ArrayLike) -> Array:
-        """v without its part along the normals of the equations."""
+        """Return v without its part along the normals of the equations."""
         v = np.asarray(v, dtype=np.float64)
         along: Array = self._frame.T @ (self._frame @ v)
         return v - along
 
     def facets(self, dim: int) -> tuple[Array, Array]:
-        """A, b with A x ≤ b: the inequalities and the finite bounds."""
+        """Return A, b with A x ≤ b: the inequalities and the finite bounds."""
         self.check_dim(dim)
         eye, (lower, upper) = np.eye(dim), self.bounds.T
         low, high = np.isfinite(lower), np.isfinite(upper)

@@ -79,11 +79,11 @@ class Product(Vertices):
 
     @property
     def fixed_dim(self) -> int:
-        """The sum of the dims."""
+        """Return the sum of the dims."""
         return sum(self.dims or ())
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Blocks:
-        """One atom for each factor."""
+        """Return one atom for each factor."""
         g = gradient(self, g)
         if warm is not None and (not isinstance(warm, Blocks) or len(warm.parts) != len(self.sets)):
             raise ValueError(
@@ -95,23 +95,23 @@ class Product(Vertices):
         )
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether every block is in its set."""
+        """Return True if every block is in its set."""
         return all(part.contains(block, tol) for part, block in self.blocks(point(self, x)))
 
     def diameter(self, dim: int) -> float:
-        """√(Σ diameter²): exact if every factor's is."""
+        """Return √(Σ diameter²): exact if every factor's is."""
         self.check_dim(dim)
         return float(
             np.linalg.norm([part.diameter(block.size) for part, block in self.blocks(np.empty(dim))])
         )
 
     def initial_point(self, dim: int) -> Array:
-        """The initial points of the factors."""
+        """Return the initial points of the factors."""
         self.check_dim(dim)
         return np.concatenate([part.initial_point(block.size) for part, block in self.blocks(np.empty(dim))])
 
     def inball(self, dim: int) -> Inball | None:
-        """The centres of the factors with the least of their radii; None if a factor knows no ball."""
+        """Return the centres of the factors with the least of their radii; None if a factor knows no ball."""
         self.check_dim(dim)
         balls = [part.inball(block.size) for part, block in self.blocks(np.empty(dim))]
         known = [ball for ball in balls if ball is not None]
@@ -120,24 +120,24 @@ class Product(Vertices):
         return np.concatenate([centre for centre, _ in known]), min(radius for _, radius in known)
 
     def tangent(self, v: ArrayLike) -> Array:
-        """The tangent parts of the blocks."""
+        """Return the tangent parts of the blocks."""
         return np.concatenate(
             [part.tangent(rows) for part, rows in self.blocks(np.asarray(v, dtype=np.float64))]
         )
 
     @property
     def project(self) -> Callable[[ArrayLike], Array]:
-        """Euclidean projection, block by block; absent if a factor has none."""
+        """Return the Euclidean projection, block by block; absent if a factor has none."""
         return self._blockwise("project", can_project)
 
     @property
     def clip(self) -> Callable[[ArrayLike], Array]:
-        """Exact members, block by block; absent if a factor has none."""
+        """Return exact members, block by block; absent if a factor has none."""
         return self._blockwise("clip", can_clip)
 
     @property
     def facets(self) -> Callable[[int], tuple[Array, Array]]:
-        """A, b with A x ≤ b: the inequalities of the factors, block by block; absent if a factor lists none."""
+        """Return A, b with A x ≤ b: the inequalities of the factors, block by block; absent if a factor lists none."""
         parts = [part.facets for part in self.sets if isinstance(part, Faceted)]
         if len(parts) < len(self.sets):
             raise AttributeError("Product: not every factor lists its facets.")
@@ -152,7 +152,7 @@ class Product(Vertices):
         return listed
 
     def _blockwise(self, move: str, able: Callable[[object], bool]) -> Callable[[ArrayLike], Array]:
-        """The method of that name of every factor, on its block."""
+        """Return the method of that name of every factor, on its block."""
         unable = [name_of(part) for part in self.sets if not able(part)]
         if unable:
             raise AttributeError(f"Product: {', '.join(unable)} cannot {move}.")

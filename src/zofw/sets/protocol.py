@@ -22,7 +22,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def name_of(owner: object) -> str:
-    """The class name that opens a sentence about a set."""
+    """Return the class name that opens a sentence about a set."""
     return type(owner).__name__
 
 
@@ -49,7 +49,7 @@ def counting(owner: object, *names: str) -> None:
 
 
 def frozen(owner: object, name: str, value: ArrayLike, ndim: int) -> Array:
-    """A read-only float64 copy without NaN, with a given number of axes."""
+    """Return a read-only float64 copy without NaN, with a given number of axes."""
     kind = ("one number", "a list of numbers", "a matrix of numbers")[ndim]
     try:
         array = np.array(value, dtype=np.float64)
@@ -65,7 +65,7 @@ def frozen(owner: object, name: str, value: ArrayLike, ndim: int) -> Array:
 
 
 def bounds_of(owner: object, lower: ArrayLike, upper: ArrayLike) -> dict[str, float | Array]:
-    """Bounds on coordinates, each one number or an array of shape (d,), with lower ≤ upper everywhere."""
+    """Return bounds on coordinates, each one number or an array of shape (d,), with lower ≤ upper everywhere."""
     bounds: dict[str, float | Array] = {}
     for name, given in (("lower", lower), ("upper", upper)):
         bound = frozen(owner, name, given, min(np.ndim(given), 1))
@@ -84,12 +84,12 @@ def bounds_of(owner: object, lower: ArrayLike, upper: ArrayLike) -> dict[str, fl
 
 
 def common_length(*bounds: float | Array) -> int | None:
-    """The length of those bounds that are arrays, None if all are numbers."""
+    """Return the length of those bounds that are arrays, None if all are numbers."""
     return max((np.size(bound) for bound in bounds if np.ndim(bound)), default=None)
 
 
 def point(owner: Vertices, x: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
-    """x as a flat float64 array of a dimension the set lives in; a matrix of the given shape is flattened."""
+    """Return x as a flat float64 array of a dimension the set lives in; a matrix of the given shape is flattened."""
     array = np.asarray(x)
     if array.ndim == 1 and array.dtype == np.float64:
         owner.check_dim(array.size)
@@ -108,7 +108,7 @@ def point(owner: Vertices, x: ArrayLike, shape: tuple[int, int] | None = None) -
 
 
 def finite(owner: Vertices, x: ArrayLike) -> Array:
-    """x as a flat float64 array without NaN or infinite entries."""
+    """Return x as a flat float64 array without NaN or infinite entries."""
     flat = np.asarray(x, dtype=np.float64).reshape(-1)
     owner.check_dim(flat.size)
     if not np.isfinite(flat).all():
@@ -120,7 +120,7 @@ def finite(owner: Vertices, x: ArrayLike) -> Array:
 
 
 def gradient(owner: Vertices, g: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
-    """A finite flat gradient; it may share memory with g, and nobody writes to it."""
+    """Return a finite flat gradient; it may share memory with g, and nobody writes to it."""
     flat = point(owner, g, shape)
     finite = np.isfinite(flat)
     if not finite.all():
@@ -132,7 +132,7 @@ def gradient(owner: Vertices, g: ArrayLike, shape: tuple[int, int] | None = None
 
 
 def scaled(owner: Vertices, g: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
-    """A fresh finite flat gradient divided by the power of two that brings its greatest entry into [1/2, 1).
+    """Return a fresh finite flat gradient divided by the power of two that brings its greatest entry into [1/2, 1).
 
     The division is exact down to the least normal number, so that ties stay ties, and no later product overflows.
     """
@@ -149,7 +149,7 @@ def length(x: Array) -> float:
 
 
 def smallest(values: Array, k: int) -> NDArray[np.int64]:
-    """Places of the k smallest values by (value, place), in that order; O(d + k log k).
+    """Return places of the k smallest values by (value, place), in that order; O(d + k log k).
 
     By the k-th smallest value as a threshold: all below it, and of those equal to it the first ones. Ties are decided by the
     place alone, so that the vertex is a function of g.
@@ -169,7 +169,7 @@ class Vertices(ABC):
 
     @property
     def fixed_dim(self) -> int | None:
-        """The dimension d if the set has one of its own, None if it lives in every dimension."""
+        """Return the dimension d if the set has one of its own, None if it lives in every dimension."""
         return None
 
     def check_dim(self, dim: int) -> None:
@@ -183,14 +183,14 @@ class Vertices(ABC):
 
     @abstractmethod
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
-        """A vertex s that minimises ⟨g, s⟩, in structured form."""
+        """Return a vertex s that minimises ⟨g, s⟩, in structured form."""
 
     def lmo(self, g: ArrayLike, warm: Atom | None = None) -> Array:
-        """A vertex s that minimises ⟨g, s⟩, as a fresh array with the shape of g."""
+        """Return a vertex s that minimises ⟨g, s⟩, as a fresh array with the shape of g."""
         return self.atom(g, warm).dense().reshape(np.shape(g))
 
     def tangent(self, v: ArrayLike) -> Array:
-        """A copy of v: the set has an interior point, and its affine hull is the whole space."""
+        """Return a copy of v: the set has an interior point, and its affine hull is the whole space."""
         return np.array(v, dtype=np.float64)
 
 
@@ -209,27 +209,27 @@ class Ball(Vertices):
 
     @property
     def matrix_shape(self) -> tuple[int, int] | None:
-        """The shape of the points if they are matrices."""
+        """Return the shape of the points if they are matrices."""
         return None
 
     @abstractmethod
     def norm(self, x: Array) -> float:
-        """‖x‖ of a flat x."""
+        """Return ‖x‖ of a flat x."""
 
     @abstractmethod
     def inner(self, dim: int) -> float:
-        """Radius of the greatest Euclidean ball around 0 inside the unit ball of the norm."""
+        """Return radius of the greatest Euclidean ball around 0 inside the unit ball of the norm."""
 
     @abstractmethod
     def outer(self, dim: int) -> float:
-        """Radius of the least Euclidean ball around 0 that holds the unit ball of the norm."""
+        """Return radius of the least Euclidean ball around 0 that holds the unit ball of the norm."""
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether ‖x‖ ≤ r (1 + tol)."""
+        """Return True if ‖x‖ ≤ r (1 + tol)."""
         return bool(self.norm(point(self, x, self.matrix_shape)) <= self.radius * (1 + tol))
 
     def clip(self, x: ArrayLike) -> Array:
-        """x, scaled by r/‖x‖ and a few roundings less if ‖x‖ > r: then ‖x‖ ≤ r as `norm` computes it."""
+        """Return x, scaled by r/‖x‖ and a few roundings less if ‖x‖ > r: then ‖x‖ ≤ r as `norm` computes it."""
         inside, less = finite(self, x).copy(), EPS
         while (norm := self.norm(inside)) > self.radius:
             inside *= self.radius / norm * (1 - less)
@@ -237,17 +237,17 @@ class Ball(Vertices):
         return inside.reshape(np.shape(x))
 
     def diameter(self, dim: int) -> float:
-        """Twice the Euclidean radius: exact, for a ball is symmetric."""
+        """Return twice the Euclidean radius: exact, for a ball is symmetric."""
         self.check_dim(dim)
         return 2.0 * self.radius * self.outer(dim)
 
     def initial_point(self, dim: int) -> Array:
-        """The centre 0."""
+        """Return the centre 0."""
         self.check_dim(dim)
         return np.zeros(dim)
 
     def inball(self, dim: int) -> Inball:
-        """The greatest Euclidean ball around 0."""
+        """Return the greatest Euclidean ball around 0."""
         self.check_dim(dim)
         return np.zeros(dim), self.radius * self.inner(dim)
 
@@ -259,10 +259,10 @@ class Square(Vertices):
 
     @property
     def fixed_dim(self) -> int:
-        """n²."""
+        """Return n²."""
         return self.size**2
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, n)."""
+        """Return (n, n)."""
         return self.size, self.size

@@ -29,7 +29,7 @@ class Skipped(Exception):
 
 
 def show(v: object) -> str:
-    """A vector, short enough for a sentence."""
+    """Return a vector, short enough for a sentence."""
     return np.array2string(np.asarray(v), precision=4, threshold=SHOWN, separator=", ").replace("\n", "")
 
 
@@ -46,17 +46,17 @@ class Subject:
     minimum: Callable[[Array], float] | None
 
     def call(self, g: Array) -> Any:
-        """The user's own oracle, on a private copy of g."""
+        """Return the user's own oracle, on a private copy of g."""
         return oracle_of(self.raw)(g.copy())
 
     @cached_property
     def V(self) -> Array:
-        """The vertices of the directions, (trials, d)."""
+        """Return the vertices of the directions, (trials, d)."""
         return np.array([self.region.lmo(g) for g in self.G])
 
     @cached_property
     def support(self) -> Array:
-        """The least values ⟨g, lmo(g)⟩, (trials,)."""
+        """Return the least values ⟨g, lmo(g)⟩, (trials,)."""
         values: Array = np.einsum("td,td->t", self.G, self.V)
         return values
 
@@ -69,7 +69,7 @@ class Subject:
 
     @property
     def knows_members(self) -> bool:
-        """Whether ``contains`` is the set's own and not the one-sided stand-in."""
+        """Return True if ``contains`` is the set's own and not the one-sided stand-in."""
         return not isinstance(self.region, Custom) or hasattr(self.raw, "contains")
 
     def outside(self, x: Array, what: str) -> Iterator[str]:

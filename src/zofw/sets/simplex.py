@@ -13,7 +13,7 @@ from zofw.sets.thresholds import project_capped, settle
 
 
 def centred_radius(total: float, dim: int) -> float:
-    """Distance of the barycentre of a simplex from its faces, a/√(d(d − 1)); infinite for a single point."""
+    """Return distance of the barycentre of a simplex from its faces, a/√(d(d − 1)); infinite for a single point."""
     return total / (dim * (dim - 1)) ** 0.5 if dim > 1 else np.inf
 
 
@@ -55,42 +55,42 @@ class Simplex(Vertices):
 
     @property
     def fixed_dim(self) -> int | None:
-        """The dimension given, if any."""
+        """Return the dimension given, if any."""
         return self.dim
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
-        """The vertex a e_i of the least g_i."""
+        """Return the vertex a e_i of the least g_i."""
         g = gradient(self, g)
         return Sparse.single(int(g.argmin()), self.total, g.size)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether x ≥ −tol·a and |Σ x − a| ≤ tol·a."""
+        """Return True if x ≥ −tol·a and |Σ x − a| ≤ tol·a."""
         x = point(self, x)
         slack = tol * self.total
         return bool(x.min() >= -slack and abs(x.sum() - self.total) <= slack)
 
     def diameter(self, dim: int) -> float:
-        """√2 a, exact; 0 in dimension 1."""
+        """Return √2 a, exact; 0 in dimension 1."""
         self.check_dim(dim)
         return self.total * 2**0.5 if dim > 1 else 0.0
 
     def initial_point(self, dim: int) -> Array:
-        """The barycentre."""
+        """Return the barycentre."""
         self.check_dim(dim)
         return np.full(dim, self.total / dim)
 
     def inball(self, dim: int) -> Inball:
-        """The inscribed ball: the barycentre and its distance a/√(d(d − 1)) from the faces."""
+        """Return the inscribed ball: the barycentre and its distance a/√(d(d − 1)) from the faces."""
         return self.initial_point(dim), centred_radius(self.total, dim)
 
     def tangent(self, v: ArrayLike) -> Array:
-        """v minus its mean."""
+        """Return v minus its mean."""
         v = np.asarray(v, dtype=np.float64)
         centred: Array = v - v.mean(axis=0)
         return centred
 
     def project(self, x: ArrayLike) -> Array:
-        """Euclidean projection, by one sort."""
+        """Return the Euclidean projection, by one sort."""
         return project_capped(point(self, x), self.total, self.total)
 
     def clip(self, x: ArrayLike) -> Array:
@@ -99,6 +99,6 @@ class Simplex(Vertices):
         return settle(x if self.contains(x) else self.project(x), self.total, self.total)
 
     def facets(self, dim: int) -> tuple[Array, Array]:
-        """A, b with A x ≤ b: the d inequalities that with the sum make the simplex."""
+        """Return A, b with A x ≤ b: the d inequalities that with the sum make the simplex."""
         self.check_dim(dim)
         return -np.eye(dim), np.zeros(dim)

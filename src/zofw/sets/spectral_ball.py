@@ -46,20 +46,20 @@ class SpectralBall(MatrixBall):
     shape: tuple[int, int]
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
-        """−r U Vᵀ."""
+        """Return −r U Vᵀ."""
         u, _, vt = np.linalg.svd(scaled(self, g, self.shape).reshape(self.shape), full_matrices=False)
         return Dense((-self.radius * (u @ vt)).reshape(-1))
 
     def norm(self, x: Array) -> float:
-        """σ₁(X)."""
+        """Return σ₁(X)."""
         return float(singular_values(x, self.shape)[0])
 
     def inner(self, dim: int) -> float:
-        """1: the spectral norm is at most the Frobenius norm."""
+        """Return 1: the spectral norm is at most the Frobenius norm."""
         return 1.0
 
     def outer(self, dim: int) -> float:
-        """√min(m, k), where all singular values are 1."""
+        """Return √min(m, k), where all singular values are 1."""
         return float(min(self.shape) ** 0.5)
 
     def shrunk(self, sigma: Array) -> Array:

@@ -57,7 +57,7 @@ class Spectraplex(Square):
         positive(self, "trace", "tol")
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> RankOne:
-        """a v vᵀ, with the greatest entry of v positive."""
+        """Return a v vᵀ, with the greatest entry of v positive."""
         matrix = scaled(self, g, self.shape).reshape(self.shape)
         matrix = (matrix + matrix.T) / 2
         previous = warm_factor(self, warm, "left", self.size)
@@ -71,7 +71,7 @@ class Spectraplex(Square):
         return RankOne(v, v, self.trace)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Whether x is symmetric, has trace a and no eigenvalue below 0, all up to tol·a."""
+        """Return True if x is symmetric, has trace a and no eigenvalue below 0, all up to tol·a."""
         matrix = point(self, x, self.shape).reshape(self.shape)
         slack = tol * self.trace
         if not np.isfinite(matrix).all() or np.abs(matrix - matrix.T).max() > slack:
@@ -79,21 +79,21 @@ class Spectraplex(Square):
         return bool(abs(np.trace(matrix) - self.trace) <= slack and np.linalg.eigvalsh(matrix)[0] >= -slack)
 
     def diameter(self, dim: int) -> float:
-        """√2 a, exact; 0 for n = 1."""
+        """Return √2 a, exact; 0 for n = 1."""
         self.check_dim(dim)
         return self.trace * 2**0.5 if self.size > 1 else 0.0
 
     def initial_point(self, dim: int) -> Array:
-        """The centre a/n times the identity."""
+        """Return the centre a/n times the identity."""
         self.check_dim(dim)
         return np.eye(self.size).reshape(-1) * (self.trace / self.size)
 
     def inball(self, dim: int) -> Inball:
-        """The centre and its distance a/√(n(n − 1)) from the singular matrices, as for the simplex of eigenvalues."""
+        """Return the centre and its distance a/√(n(n − 1)) from the singular matrices, as for the simplex of eigenvalues."""
         return self.initial_point(dim), centred_radius(self.trace, self.size)
 
     def tangent(self, v: ArrayLike) -> Array:
-        """The symmetric part of v without its trace."""
+        """Return the symmetric part of v without its trace."""
         v = np.asarray(v, dtype=np.float64)
         cube = v.reshape(self.size, self.size, -1)
         cube = (cube + cube.swapaxes(0, 1)) / 2
@@ -102,7 +102,7 @@ class Spectraplex(Square):
         return traceless.reshape(v.shape)
 
     def project(self, x: ArrayLike) -> Array:
-        """Euclidean projection: the eigenvalues of the symmetric part on the simplex."""
+        """Return the Euclidean projection: the eigenvalues of the symmetric part on the simplex."""
         matrix = point(self, x, self.shape).reshape(self.shape)
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
         nearest: Array = (vectors * project_capped(values, self.trace, self.trace)) @ vectors.T
@@ -121,7 +121,7 @@ class Spectraplex(Square):
 
 
 def _with_trace(matrix: Array, trace: float) -> Array:
-    """The matrix with a diagonal that adds up to the trace."""
+    """Return the matrix with a diagonal that adds up to the trace."""
     fixed = matrix.copy()
     np.fill_diagonal(fixed, settle(np.diag(matrix), trace, trace))
     return fixed

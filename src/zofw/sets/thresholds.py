@@ -13,7 +13,7 @@ ROUNDING = 1e-13  # of the total: what a sum may be off after one shift
 
 
 def project_capped(x: Array, total: float, upper: Bound, lower: Bound = 0.0) -> Array:
-    r"""Euclidean projection on :math:`\{p : l_i \le p_i \le u_i,\ \sum_i p_i = a\}`.
+    r"""Return the Euclidean projection on :math:`\{p : l_i \le p_i \le u_i,\ \sum_i p_i = a\}`.
 
     The projection is :math:`p_i = \min(\max(x_i - \tau, l_i), u_i)` with the one :math:`\tau` at which
     :math:`h(\tau) = \sum_i p_i = a`; h is decreasing and linear between the breakpoints
@@ -55,7 +55,7 @@ def _threshold(x: Array, total: float, least: Array, most: Array) -> float:
 
 
 def settle(x: Array, total: float, upper: Bound, lower: Bound = 0.0) -> Array:
-    """A fresh x within the bounds, whose sum is brought to the total by the coordinates with the most room.
+    """Return a fresh x within the bounds, whose sum is brought to the total by the coordinates with the most room.
 
     The exact sum ends within one rounding of the total; only bounds that leave no room can prevent that.
     """
@@ -74,5 +74,5 @@ def settle(x: Array, total: float, upper: Bound, lower: Bound = 0.0) -> Array:
 
 
 def shrink_to_l1(x: Array, radius: float) -> Array:
-    """Euclidean projection of a non-negative x on {p ≥ 0 : Σ p ≤ radius}; a copy of x if it is a member."""
+    """Return the Euclidean projection of a non-negative x on {p ≥ 0 : Σ p ≤ radius}; a copy of x if it is a member."""
     return x.copy() if x.sum() <= radius else project_capped(x, radius, radius)

@@ -130,7 +130,7 @@ _CATALOGUE = _read()
 
 
 def datasets() -> Mapping[str, Dataset]:
-    """Every data set by its name, read-only.
+    """Return every data set by its name, read-only.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def datasets() -> Mapping[str, Dataset]:
 
 
 def describe(name: str) -> Dataset:
-    """The entry of `name`; a `DataError` with the nearest names if there is none."""
+    """Return the entry of `name`; a `DataError` with the nearest names if there is none."""
     if name not in _CATALOGUE:
         near = difflib.get_close_matches(str(name), _CATALOGUE, n=3)
         hint = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(sorted(_CATALOGUE))}."

@@ -36,7 +36,7 @@ class Images:
         return len(self.labels)
 
     def centred(self) -> NDArray[np.float32]:
-        """Pixels as p/255 − ½ in [−½, ½], single precision: what the target networks take."""
+        """Return pixels as p/255 − ½ in [−½, ½], single precision: what the target networks take."""
         return (self.pixels / np.float32(255) - np.float32(0.5)).astype(np.float32)
 
 

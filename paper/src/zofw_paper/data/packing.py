@@ -59,7 +59,7 @@ def _gunzip(content: bytes) -> bytes:
 
 
 def _streams(kind: str, content: bytes) -> bytes:
-    """One stream of bzip2 or xz after another; what follows the last one must begin a stream, or it raises."""
+    """Return one stream of bzip2 or xz after another; what follows the last one must begin a stream, or it raises."""
     pieces, left = [], MOST_UNPACKED + 1
     while content and left:
         machine = bz2.BZ2Decompressor() if kind == "bzip2" else lzma.LZMADecompressor(lzma.FORMAT_XZ)

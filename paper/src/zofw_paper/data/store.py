@@ -43,7 +43,7 @@ class Stored:
 
 
 def cache_folder() -> Path:
-    """The user's cache folder of this library; it need not exist."""
+    """Return the user's cache folder of this library; it need not exist."""
     root = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".cache"
     return Path(root) / "zofw"
 
@@ -64,7 +64,7 @@ def _candidates(file: File) -> Iterator[Path]:
 
 
 def find(file: File) -> Path | None:
-    """The place of `file`, plain or compressed, in ZOFW_DATA, else in the cache; None if in neither."""
+    """Return the place of `file`, plain or compressed, in ZOFW_DATA, else in the cache; None if in neither."""
     return next((path for path in _candidates(file) if path.is_file()), None)
 
 
@@ -194,7 +194,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _get(url: str) -> bytes:
-    """The bytes at `url`, with a progress bar on a terminal."""
+    """Return the bytes at `url`, with a progress bar on a terminal."""
     request = urllib.request.Request(url, headers={"User-Agent": "zofw"})
     _log.info("downloading %s", url)
     try:

@@ -16,7 +16,7 @@ from zofw_paper.targets.weights import frozen, load_weights, named_weights, read
 
 
 def mnist_carlini(weights: str | os.PathLike[str] | None = None) -> nn.Module:
-    """The trained network, frozen: (N, 1, 28, 28) in [−½, ½] to scores (N, 10); 312,202 parameters.
+    """Return the trained network, frozen: (N, 1, 28, 28) in [−½, ½] to scores (N, 10); 312,202 parameters.
 
     Parameters
     ----------

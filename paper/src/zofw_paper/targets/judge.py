@@ -9,7 +9,7 @@ from torch import nn
 
 
 def predict(model: nn.Module, images: NDArray[np.float32], *, batch_size: int = 250) -> NDArray[np.int64]:
-    """The class of largest score for each image.
+    """Return the class of largest score for each image.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def predict(model: nn.Module, images: NDArray[np.float32], *, batch_size: int = 
 def accuracy(
     model: nn.Module, images: NDArray[np.float32], labels: NDArray[np.int64], *, batch_size: int = 250
 ) -> float:
-    """The fraction of images whose largest score is their label's; for the parameters see `predict`."""
+    """Return the fraction of images whose largest score is their label's; for the parameters see `predict`."""
     if len(images) != len(labels) or len(labels) == 0:
         raise ValueError(
             f"{len(images)} images and {len(labels)} labels were given; give one label for each image, and at least one image."

@@ -23,7 +23,7 @@ Colour = tuple[float, float, float]
 
 
 def cifar10_resnet20(weights: str | os.PathLike[str] | None = None) -> nn.Module:
-    """The trained ResNet-20, frozen: (N, 3, 32, 32) in [−½, ½] to scores (N, 10); 269,722 parameters.
+    """Return the trained ResNet-20, frozen: (N, 3, 32, 32) in [−½, ½] to scores (N, 10); 269,722 parameters.
 
     The network's own range [0, 1] and its normalisation are inside. Where the resolution halves, the shortcut
     takes every second pixel and pads the channels with zeros, without parameters (option A of [1]_).
@@ -72,7 +72,7 @@ def resnet18(
     mean: Colour = (0.4914, 0.4822, 0.4465),
     std: Colour = (0.2023, 0.1994, 0.2010),
 ) -> nn.Module:
-    """The CIFAR form of ResNet-18: a 3×3 stem and four stages of two basic blocks, 64-128-256-512 channels.
+    """Return the CIFAR form of ResNet-18: a 3×3 stem and four stages of two basic blocks, 64-128-256-512 channels.
 
     Parameters
     ----------

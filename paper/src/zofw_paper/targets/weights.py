@@ -18,7 +18,7 @@ class WeightsError(ValueError):
 
 
 def read_weights(path: str | os.PathLike[str], network: nn.Module | None = None) -> dict[str, Tensor]:
-    """The tensors of an npz file or of a torch file: a state dict, alone or as its "state_dict" or "net".
+    """Return the tensors of an npz file or of a torch file: a state dict, alone or as its "state_dict" or "net".
 
     The prefix "module.", which a network trained in parallel leaves on every name, is dropped. A file that takes more
     memory than twice the weights of the ``network`` it is for in double precision, or without one than its own size, is
@@ -42,7 +42,7 @@ def read_weights(path: str | os.PathLike[str], network: nn.Module | None = None)
 
 
 def _most(network: nn.Module) -> int:
-    """Bytes that weights of a network may take: twice their number in double precision, and room for their names."""
+    """Return bytes that weights of a network may take: twice their number in double precision, and room for their names."""
     state = network.state_dict()
     return 16 * int(sum(value.numel() for value in state.values())) + 4096 * (len(state) + 16)
 
@@ -56,7 +56,7 @@ def _read_npz(path: str | os.PathLike[str], most: int | None) -> dict[str, Tenso
 
 
 def read_checkpoint(path: str | os.PathLike[str], most: int | None = None) -> object:
-    """The content of a torch file, on the CPU; ``weights_only=True`` lets no code in it run, ``most`` limits its bytes."""
+    """Return the content of a torch file, on the CPU; ``weights_only=True`` lets no code in it run, ``most`` limits its bytes."""
     try:
         content = Path(path).read_bytes()
         if content.startswith(b"PK"):
@@ -91,7 +91,7 @@ def load_weights(network: nn.Module, weights: Mapping[str, Tensor], where: str) 
 
 
 def named_weights(name: str, split: str) -> Path:
-    """The verified file of weights in the catalogue: from ZOFW_DATA, the user's cache, or its own site."""
+    """Return the verified file of weights in the catalogue: from ZOFW_DATA, the user's cache, or its own site."""
     from zofw_paper.data import fetch
 
     (path,) = fetch(name, split).values()
@@ -99,7 +99,7 @@ def named_weights(name: str, split: str) -> Path:
 
 
 def frozen(network: nn.Module) -> nn.Module:
-    """The network in evaluation mode, its parameters without gradients and laid out as convolutions like them best."""
+    """Return the network in evaluation mode, its parameters without gradients and laid out as convolutions like them best."""
     return network.to(memory_format=torch.channels_last).eval().requires_grad_(False)
 
 
