@@ -256,27 +256,30 @@ class Attempts:
         if self.over:
             self._held.append(event)
             return None
-        asked = None if session is None else session.rules.open
-        if session is not None and asked is not None and asked.left > session.remaining - cost:
-            self.unaffordable = True
-        elif attempt > self.policy.times:
-            if session is not None and self._gives_row_up(session, job):
-                session.put(Failed(job.number, named, cost, error.reason, lost=True))
-                self.answered |= session.number != self.number
-                self._skip(outcome)
-                return None
+        if session is None:
+            self.error = error if attempt > self.policy.times else None
+            return None if self.over else self.policy.wait(attempt)
+        asked = session.rules.open
+        short = session.remaining - cost < (0 if asked is None else asked.left)
+        if job.rows is not None and (short or self._gives_row_up(session, attempt)):
+            session.put(Failed(job.number, named, cost, error.reason, lost=True))
+            self.answered |= session.number != self.number
+            self._skip(outcome)
+            return None
+        self.unaffordable = short
+        if attempt > self.policy.times and not short:
             self.error = error
         if self.over:
             self._held.append(event)
             return None
-        if session is not None:
-            session.put(event)
+        session.put(event)
         return self.policy.wait(attempt)
 
-    def _gives_row_up(self, session: Session, job: Job) -> bool:
-        """Return True if a row of a query with ``enough`` is given up instead of the run."""
-        run = session.run
-        return job.rows is not None and not self.policy.gives_up(len(run.failures), run.lost, run.nfev)
+    def _gives_row_up(self, session: Session, attempt: int) -> bool:
+        """Return True if a row of a query with ``enough`` is given up, and the run continues."""
+        run, policy = session.run, self.policy
+        tried = attempt > policy.times
+        return tried and not policy.gives_up(len(run.failures), run.lost, run.nfev)
 
     def _skip(self, outcome: Outcome) -> None:
         """Continue behind the evaluation that was given up."""

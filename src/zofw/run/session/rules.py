@@ -212,20 +212,20 @@ class Rules(Stepping):
         run.lost += event.cost
         run.recomputed += event.again
         if asked is None or event.query != asked.number:
-            for tile in event.tiles if event.lost else ():
+            for tile in event.tiles if event.lost or self.short else ():
                 for row in range(tile.start, tile.stop):
                     if (owed := self._find(event.query, row)) is not None:
                         run.failures.append(FailedPoint(owed.x, owed.component, event.reason))
                         self._late_row(event.query, row, math.nan)
             return
         asked.failures.append(event)
-        if asked.rows is not None and event.lost:
+        if asked.rows is not None and (event.lost or (self.short and event.tiles)):
             self._remember(asked, [event])
             for tile in event.tiles:
                 asked.lost |= {*range(tile.start, tile.stop)}
                 asked.arrived += tile.stop - tile.start
             self._use_if_enough()
-        elif asked.left > self.remaining:
+        elif self.short:
             self._withdraw()
             self._advance(thrown=True)
 
@@ -309,6 +309,6 @@ class Rules(Stepping):
                 run.closing_row = run.wants = False
         if self._steps is None:
             self._reopen()
-        elif self.open is not None and self.open.left > self.remaining:
+        elif self.open is not None and self.short:
             self._withdraw()
             self._advance(thrown=True)

@@ -39,8 +39,8 @@ class Open:
 
     @property
     def left(self) -> int:
-        """Return the evaluations that are not paid for."""
-        return self.query.cost - self.paid
+        """Return the evaluations that are still to be paid for."""
+        return self.query.cost - self.paid - len(self.lost)
 
 
 class Stepping:
@@ -70,6 +70,11 @@ class Stepping:
         run = self.run
         most = run.granted if run.closing is None else run.limits.budget
         return math.inf if most is None else most - run.nfev - len(run.pending)
+
+    @property
+    def short(self) -> bool:
+        """Return True if the budget cannot pay for the open query, or for what is owed."""
+        return self.remaining < (0 if self.open is None else self.open.left)
 
     @property
     def settled(self) -> bool:
