@@ -1,100 +1,157 @@
-"""``python -m benchmarks.small_sums``: are the components of a small sum better sampled, or asked all together?
+"""``python -m benchmarks.small_sums --out sums.jsonl``: is the default for sums near the best of what it contains?
 
-Sums of n components in d variables over four sets, with budgets of 5, 10 and 30 whole values a variable: Explore-Correct, which samples
-components, beside Interpolation, which asks for all of them at every point. A cell is a problem, a set and a budget. Its gaps are relative
-to that of the start, the optimum is the lowest value of all runs on that problem, and gaps below 1e-9 are one.
+Random sums of n components (5 to 50,000) in d variables (5 to 40) over four sets, at budgets of 3, 10, 30, 100 and 300 passes. Margins are of
+normal samples, round or ill-conditioned, or of data as they were measured. A cell is a problem and a budget. Its gaps are relative to
+that of the start, the optimum is the lowest value of all runs on that problem, and gaps below 1e-9 are one. Rows are resumable.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 import zofw
 from zofw.problems import BlackBox
 
-VALUES = (5, 10, 30)  # whole values a variable
-METHODS = ("explore-correct", "interpolation")
+PASSES = (3, 10, 30, 100, 300)
+METHODS = ("auto", "explore-correct", "interpolation")
+SIZES = (5, 12, 40, 100, 250, 800, 2500, 8000, 20_000, 50_000)
+LEAST = 1e-9  # of the gap of the start: below, all is one
+LEVEL = 1.5  # times the gap of the best, and a method is level with it
 LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "logistic": lambda margins: np.logaddexp(0.0, -margins),
-    "squares": lambda margins: (margins - 1.0) ** 2,
-    "hinge": lambda margins: np.maximum(0.0, 1.0 - margins),
+    "logistic": lambda t: np.logaddexp(0.0, -t),
+    "squares": lambda t: (t - 1.0) ** 2,
+    "deviation": lambda t: np.abs(t - 1.0),
+    "cauchy": lambda t: np.log1p((t - 1.0) ** 2),
+    "hinge": lambda t: np.maximum(0.0, 1.0 - t),
+    "poisson": lambda t: np.exp(np.clip(t, -30, 30)) - t,
 }
 TABLE = Path(__file__).parent.parent / "docs" / "comparison" / "small_sums.inc"
 
 
-def problems(seeds: range) -> Iterator[tuple[str, int, BlackBox]]:
-    """Margins of correlated normal samples, one component in ten with five times the length."""
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        for n in (10, 30, 100):
-            for d in (5, 10, 20):
-                Z = rng.standard_normal((n, d)) @ (np.eye(d) + 0.5 * rng.standard_normal((d, d)) / np.sqrt(d))
-                Z[:: max(n // 10, 1)] *= rng.choice(
-                    [1.0, 5.0], size=(len(Z[:: max(n // 10, 1)]), 1), p=[0.9, 0.1]
-                )
-                Z *= np.where(rng.random(n) < 0.5, -1.0, 1.0)[:, None]
-                for name, loss in LOSSES.items():
-                    yield (
-                        name,
-                        n,
-                        BlackBox(lambda X, i, Z=Z, loss=loss: loss(X @ Z[i].T), dim=d, n=n, vectorized=True),
-                    )
+def problem(seed: int) -> tuple[dict[str, Any], BlackBox, Any]:
+    """Return what is said of a problem, the problem and its set."""
+    rng = np.random.default_rng([20, seed])
+    n = SIZES[seed % len(SIZES)]
+    d, kind = int(rng.choice([5, 8, 12, 20, 40])), str(rng.choice(["round", "round", "ill", "raw"]))
+    if kind == "raw" and n <= 250:
+        load = (load_diabetes, load_wine, load_breast_cancer)[rng.integers(3)]
+        Z = load(return_X_y=True)[0].astype(float)
+        Z = Z[rng.permutation(len(Z))[:n]][:, rng.permutation(Z.shape[1])[:d]]
+        d = Z.shape[1]
+    else:
+        kind = "ill" if kind == "raw" else kind
+        Z = rng.standard_normal((n, d)) @ (np.eye(d) + 0.5 * rng.standard_normal((d, d)) / np.sqrt(d))
+        Z *= 10.0 ** rng.uniform(-1.5, 0.5, d) if kind == "ill" else 1.0
+    name = str(rng.choice(list(LOSSES)))
+    loss, size = LOSSES[name], 1.0 / float(np.abs(Z).mean())
+    signs = np.where(rng.random(n) < 0.5, -1.0, 1.0) if name in ("logistic", "hinge") else np.ones(n)
+    if kind != "raw":
+        size = 1.0
+        Z, wish = Z * signs[:, None], rng.standard_normal(d) / np.sqrt(d)
+        Z[: n // 2] += np.outer(np.ones(n // 2), wish)
+    sets = [
+        zofw.Simplex(2 * size),
+        zofw.L1Ball(2 * size),
+        zofw.L2Ball(size),
+        zofw.Box(np.full(d, -size / 2), np.full(d, size / 2)),
+    ]
+    region = sets[rng.integers(4)]
+    f = BlackBox(lambda X, i: loss(X @ Z[i].T), dim=d, n=n, vectorized=True)
+    return {"loss": name, "n": n, "d": d, "kind": kind, "set": type(region).__name__}, f, region
 
 
-def gaps(f: BlackBox, region: zofw.sets.ConvexSet) -> np.ndarray:
-    """log₁₀ of the gaps, budgets × methods, from a start given to both: the barycentre of a simplex, or 0."""
-    everything = np.arange(f.n)
-    x0 = np.full(f.dim, 1 / f.dim) if isinstance(region, zofw.Simplex) else np.zeros(f.dim)
+def row(seed: int, passes: int, method: str) -> dict[str, Any]:
+    """Return one run's value at its end and at its start."""
+    said, f, region = problem(seed)
+    x0 = np.asarray(region.initial_point(f.dim), dtype=float)
 
     def value(x: np.ndarray) -> float:
-        return float(f.values(x[None], everything).mean())
+        return float(f.values(x[None], np.arange(f.n)).mean())
 
-    def end(values: int, method: str) -> float:
-        return value(zofw.minimize(f, region, x0=x0, budget=values * f.dim * f.n, rng=0, method=method).x)
+    made = {"seed": seed, "passes": passes, "asked": method}
+    try:
+        result = zofw.minimize(f, region, budget=passes * f.n, rng=seed, method=method, diagnose=0)
+    except zofw.BudgetError:
+        return said | made | {"method": "none", "start": value(x0), "end": value(x0), "ran": 0}
+    return said | made | {"method": result.method, "start": value(x0), "end": value(result.x), "ran": result.nfev, "status": result.status.name}  # fmt: skip
 
-    found = np.array([[end(m, method) for method in METHODS] for m in VALUES])
-    lowest = found.min()
-    return np.log10(np.maximum((found - lowest) / max(value(x0) - lowest, 1e-300), 1e-9))
+
+def cells(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the gap of every method in each cell where all of them ran."""
+    lowest: dict[int, float] = {}
+    for r in rows:
+        lowest[r["seed"]] = min(lowest.get(r["seed"], np.inf), r["end"])
+    found: dict[tuple[int, int], dict[str, Any]] = {}
+    for r in rows:
+        cell = found.setdefault((r["seed"], r["passes"]), {**r, "gaps": {}, "above": {}})
+        whole = max(r["start"] - lowest[r["seed"]], 1e-300)
+        cell["gaps"][r["asked"]] = max((r["end"] - lowest[r["seed"]]) / whole, LEAST)
+        cell["above"][r["asked"]] = r["end"] > r["start"] + 1e-12 * abs(r["start"])
+    asked = {r["asked"] for r in rows}
+    return [cell for cell in found.values() if set(cell["gaps"]) == asked]
 
 
-def table(rows: list[tuple[str, int, np.ndarray]]) -> str:
-    """By loss and by n: cells in which a method is ahead by a factor of two, and the mean exponents."""
-    out = [
-        "| sums | " + " | ".join(f"{m} values a variable" for m in VALUES) + " |",
-        "|---" * (1 + len(VALUES)) + "|",
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return, by n and by passes, the share of cells in which a method is level with the best, and its mean factor to the best."""
+    every = cells(rows)
+    methods = [
+        m for m in dict.fromkeys((*METHODS, *(r["asked"] for r in rows))) if every and m in every[0]["gaps"]
     ]
-    groups = [(name, lambda row, name=name: row[0] == name) for name in LOSSES]
-    groups += [(f"n = {n}", lambda row, n=n: row[1] == n) for n in (10, 30, 100)]
-    for name, belongs in groups:
-        cells = np.array(
-            [gaps for loss, n, gaps in rows if belongs((loss, n))]
-        )  # problems × budgets × methods
+    out = ["| sums | cells | " + " | ".join(methods) + " |", "|---" * (2 + len(methods)) + "|"]
+    bounds = ((1, 100), (101, 1000), (1001, 10_000), (10_001, 10**9))
+    groups: list[tuple[str, Callable[[dict[str, Any]], bool]]] = [
+        (f"n = {a:,} to {b:,}" if b < 10**9 else f"n > {a - 1:,}", lambda c, a=a, b=b: a <= c["n"] <= b)
+        for a, b in bounds
+    ]
+    groups += [(f"{p} passes", lambda c, p=p: c["passes"] == p) for p in PASSES]
+    groups += [(kind, lambda c, kind=kind: c["kind"] == kind) for kind in ("round", "ill", "raw")]
+    groups += [
+        (name, lambda c, name=name: c["set"] == name) for name in ("Simplex", "L1Ball", "L2Ball", "Box")
+    ]
+    for name, belongs in [*groups, ("all", lambda c: True)]:
+        mine = [c for c in every if belongs(c)]
+        if not mine:
+            continue
         texts = []
-        for sampled, whole in np.moveaxis(cells, 0, -1):
-            better, worse = np.mean(whole < sampled - np.log10(2)), np.mean(sampled < whole - np.log10(2))
-            texts.append(f"{better:.0%} / {worse:.0%}; {sampled.mean():.1f}, {whole.mean():.1f}")
-        out.append(f"| {name} | " + " | ".join(texts) + " |")
+        for m in methods:
+            factors = np.array([c["gaps"][m] / min(c["gaps"].values()) for c in mine])
+            mean = float(np.exp(np.log(factors).mean()))
+            texts.append(f"{np.mean(factors <= LEVEL):.0%} · {mean:.2g} · {factors.max():.1g}")
+        out.append(f"| {name} | {len(mine)} | " + " | ".join(texts) + " |")
     return "\n".join(out) + "\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, nargs=2, default=(40, 42), help="from, to")
+    parser.add_argument("--out", type=Path, default=Path("sums.jsonl"))
+    parser.add_argument("--seeds", type=int, nargs=2, default=(100, 160), help="from, to")
+    parser.add_argument("--methods", nargs="+", default=METHODS)
+    parser.add_argument("--write", action="store_true", help="write the table of the page")
+    parser.add_argument("--only-table", action="store_true")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = []
-    for loss, n, f in problems(range(*chosen.seeds)):
-        box = zofw.Box(-np.full(f.dim, 0.5), np.full(f.dim, 0.5))
-        rows += [
-            (loss, n, gaps(f, region)) for region in (zofw.Simplex(), zofw.L1Ball(2.0), zofw.L2Ball(1.0), box)
-        ]
-    TABLE.write_text(table(rows), encoding="utf-8")
-    print(table(rows))
+    lines = chosen.out.read_text().splitlines() if chosen.out.exists() else []
+    rows = [json.loads(line) for line in lines]
+    done = {(r["seed"], r["passes"], r["asked"]) for r in rows}
+    with chosen.out.open("a") as file:
+        for seed in range(*chosen.seeds) if not chosen.only_table else ():
+            for key in ((seed, p, m) for p in PASSES for m in chosen.methods):
+                if key not in done:
+                    rows.append(row(*key))
+                    file.write(json.dumps(rows[-1]) + "\n")
+                    file.flush()
+    text = table([r for r in rows if r["asked"] in chosen.methods])
+    print(text)
+    if chosen.write:
+        TABLE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from zofw import problems as problems
     from zofw import run as run
     from zofw.adapters.scipy import scipy_method
-    from zofw.algorithms import ExploreCorrect, Interpolation, RidgeNewton
+    from zofw.algorithms import ExploreCorrect, HandOver, Interpolation, RidgeNewton
     from zofw.comparison import compare
     from zofw.core import EvaluationError
     from zofw.desk import Desk
@@ -61,7 +61,7 @@ __version__ = "0.2.0"
 
 LATER = {
     "zofw.adapters.scipy": "scipy_method",
-    "zofw.algorithms": "ExploreCorrect Interpolation RidgeNewton",
+    "zofw.algorithms": "ExploreCorrect HandOver Interpolation RidgeNewton",
     "zofw.comparison": "compare",
     "zofw.core": "EvaluationError",
     "zofw.desk": "Desk",
@@ -137,6 +137,7 @@ __all__ = [
     "ExploreCorrect",
     "FileError",
     "GroupBall",
+    "HandOver",
     "Interpolation",
     "KSparse",
     "L1Ball",

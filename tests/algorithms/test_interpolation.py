@@ -300,7 +300,7 @@ def test_the_default_for_one_function_and_its_reason():
         return result.method, result.reasons["method"]
 
     assert method(4, 1, 60)[0] == "interpolation" and "one function" in method(4, 1, 60)[1]
-    assert method(4, 5, 200)[0] == "explore-correct"
+    assert method(4, 5, 28)[0] == "explore-correct" and method(4, 5, 15)[0] == "interpolation"
     assert method(301, 1, 700)[0] == "explore-correct"
     assert method(20, 1, 30)[0] == "explore-correct"
 

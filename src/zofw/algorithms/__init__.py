@@ -5,6 +5,7 @@ from __future__ import annotations
 from zofw.algorithms import settings
 from zofw.algorithms.auto import choose
 from zofw.algorithms.explore_correct import ExploreCorrect as ExploreCorrect
+from zofw.algorithms.hand_over import HandOver as HandOver
 from zofw.algorithms.interpolation import Interpolation as Interpolation
 from zofw.algorithms.registry import methods as methods
 from zofw.algorithms.ridge_newton import RidgeNewton as RidgeNewton

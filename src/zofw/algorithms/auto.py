@@ -1,27 +1,61 @@
-"""The default: which method, and why."""
+"""The default: which method, and why.
+
+v = budget/(n(d + 1))                     whole values that the budget pays for each variable
+n = 1, v ≥ 2                              Interpolation
+known coordinates, budget ≥ 20n           Ridge-Newton
+n ≤ 100, v ≥ 1.15;  n ≤ 1000, v ≥ 2.3     Interpolation: few components are best asked together
+n > 100, d ≤ 100                          Hand-Over
+else                                      Explore-Correct
+"""
 
 from __future__ import annotations
 
+import math
+
 from zofw.algorithms.explore_correct import ExploreCorrect
+from zofw.algorithms.hand_over import LEAST_PART, MOST_RANK, PART, HandOver
 from zofw.algorithms.interpolation import Interpolation
+from zofw.algorithms.model.noise import COMPONENTS, PROBE
 from zofw.algorithms.ridge_newton import RidgeNewton
 from zofw.core import Algorithm, Task
 
 MOST_DIMENSIONS = 300  # beyond, a quadratic model costs more time than a query is worth
-LEAST_PASSES = 20  # times n queries: below, components are better sampled than asked one by one
+LEAST_PASSES = 20  # times n queries: below, components of known coordinates are better sampled
+FEW, SOME = 100, 1000  # components
+FEW_VALUES, SOME_VALUES = (
+    1.15,
+    2.3,
+)  # whole values a variable, from which on so many components are asked together
 
 
 def choose(task: Task) -> tuple[Algorithm, str]:
-    """A method for the task and the reason for it."""
-    if task.n == 1 and task.dim <= MOST_DIMENSIONS and task.remaining >= 2 * (task.dim + 1):
+    """Return a method for the task and the reason for it."""
+    n, d = task.n, task.dim
+    values = math.inf if task.budget is None else task.budget / (n * (d + 1))
+    if n == 1 and d <= MOST_DIMENSIONS and values >= 2:
         return Interpolation(), (
-            f"interpolation: with one function and d = {task.dim} ≤ {MOST_DIMENSIONS} a quadratic through old values makes "
+            f"interpolation: with one function and d = {d} ≤ {MOST_DIMENSIONS} a quadratic through old values makes "
             "every one of them count, and has nothing to tune"
         )
-    if task.n > 1 and task.by_support and task.remaining >= LEAST_PASSES * task.n:
+    if n > 1 and task.by_support and task.remaining >= LEAST_PASSES * n:
         return RidgeNewton(), (
             "ridge-newton: each component depends on few coordinates that are known, so that differences along these give the "
             f"whole gradient for {task.sweep_cost:,} queries, and curvatures for three a component"
+        )
+    pays = (
+        f"the budget pays {values:.3g} whole values a variable" if task.budget else "no budget ends the run"
+    )
+    if n > 1 and task.remaining < PROBE * min(n, COMPONENTS):
+        return Interpolation(), "interpolation: the budget does not pay what explore-correct asks first"
+    if 1 < n <= FEW and d <= MOST_DIMENSIONS and values >= FEW_VALUES:
+        return (
+            Interpolation(),
+            f"interpolation: {pays}, and so few components (n = {n}) are best asked all together",
+        )
+    if n > FEW and d <= MOST_RANK and task.remaining >= 2 * PART * LEAST_PART * d * (d + 1):
+        return (
+            HandOver(),
+            f"hand-over: {pays}, and samples of n = {n:,} components find the region and the curvature",
         )
     return ExploreCorrect(), (
         "explore-correct: it splits its queries between finding atoms and correcting on them by what each promises, "

@@ -29,6 +29,7 @@ NEARBY = 3  # spacings that are near x
 TABLE = 8  # values of the table near x
 FAR = 0.9  # share of the way to a vertex
 COMPONENTS = 4  # of the probe
+PROBE = 6  # values of each, at least
 RANDOM = (
     1e-6  # share of the range: two values at one point that differ by more are random, not merely rounded
 )

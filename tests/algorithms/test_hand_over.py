@@ -1,0 +1,79 @@
+"""Explore-Correct, then Interpolation: what the first learns serves the second, and nothing is lost between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zofw
+from zofw.algorithms.auto import choose
+from zofw.core import Task
+from zofw.problems import BlackBox, Logistic
+
+
+def ill(n: int, d: int, seed: int) -> Logistic:
+    """Logistic loss of columns whose scales differ a hundredfold."""
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-1.5, 0.5, d)
+    return Logistic(Z, np.where(Z[:, 0] + rng.standard_normal(n) > 0, 1.0, -1.0))
+
+
+def test_it_is_ahead_of_both_that_it_is_made_of() -> None:
+    ratios = []
+    for seed in range(5):
+        problem, ball = ill(3000, 10, seed), zofw.L2Ball(1.0)
+        names = ("auto", "explore-correct", "interpolation")
+        ends = [zofw.minimize(problem, ball, budget=90_000, rng=seed, method=name).fun for name in names]
+        optimum = zofw.minimize(problem, ball, budget=900_000, rng=seed, method="interpolation").fun
+        ratios.append((ends[0] - optimum) / (min(ends[1:]) - optimum))
+    assert np.median(ratios) < 0.5
+
+
+def test_the_story_says_when_and_on_how_many_components() -> None:
+    result = zofw.minimize(ill(3000, 10, 0), zofw.L1Ball(1.0), budget=20_000, rng=0)
+    assert result.method == "hand-over" and "interpolation: " in result.story()
+    components = [info.get("components") for info in result.trace.infos]
+    assert components[-1] is not None and components[-1] < 3000  # two whole values a variable are not paid
+    assert any("samples of n = 3,000 components" in reason for reason in result.reasons.values())
+
+
+def test_it_goes_on_after_the_hand_over_from_a_file(tmp_path: Path) -> None:
+    problem, simplex = ill(400, 5, 1), zofw.Simplex()
+    whole = zofw.minimize(problem, simplex, method="hand-over", budget=8_000, rng=3)
+    path = tmp_path / "run"
+    zofw.minimize(problem, simplex, method="hand-over", budget=8_000, max_iter=25, rng=3, checkpoint=path)
+    result = zofw.resume(path, problem, max_iter=None)
+    assert "interpolation times" in result.trace.infos[-1]
+    assert result.nfev == whole.nfev and np.array_equal(result.x, whole.x)
+
+
+def test_random_values_stay_with_explore_correct() -> None:
+    rng, problem = np.random.default_rng(0), ill(400, 5, 1)
+    noisy = BlackBox(
+        lambda X, i: problem.values(X, i) + 0.1 * rng.standard_normal((len(X), len(i))),
+        dim=5,
+        n=400,
+        vectorized=True,
+    )
+    result = zofw.minimize(noisy, zofw.Simplex(), method="hand-over", budget=8_000, rng=3)
+    assert "interpolation times" not in result.trace.infos[-1]
+    assert result.nfev >= 0.95 * 8_000
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "budget", "name"),
+    [
+        (1, 10, 100, "interpolation"),
+        (50, 10, 50 * 11, "explore-correct"),
+        (50, 10, 50 * 13, "interpolation"),
+        (200, 10, 3_000, "hand-over"),
+        (200, 10, 2_000, "explore-correct"),
+        (200, 200, 10**6, "explore-correct"),
+        (50_000, 40, None, "hand-over"),
+    ],
+)
+def test_the_rule(n: int, d: int, budget: int | None, name: str) -> None:
+    method, reason = choose(Task(zofw.Simplex(), d, n, budget))
+    assert method.name == name and reason.startswith(name)
