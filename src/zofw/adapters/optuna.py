@@ -134,7 +134,7 @@ class ZOSampler(optuna.samplers.BaseSampler):
         self.independent.reseed_rng()
 
     def _replayed(self, study: Study) -> Desk:
-        """The run, told the values of all finished trials."""
+        """Return the run with the values of all finished trials."""
         if self._desk is None:
             self._desk = self._begun(study)
         sign = -1.0 if study.direction == optuna.study.StudyDirection.MAXIMIZE else 1.0

@@ -209,7 +209,7 @@ class ZOVotingRegressor(base.RegressorMixin, _Voting):
 
 
 class _Classifies(base.ClassifierMixin, base.BaseEstimator):
-    """A fitted classifier that gives the probabilities it was told, for a scorer to judge."""
+    """A fitted classifier that returns given probabilities, for a scorer."""
 
     def __init__(self, classes: np.ndarray) -> None:
         self.classes = self.classes_ = classes
@@ -229,7 +229,7 @@ class _Classifies(base.ClassifierMixin, base.BaseEstimator):
 
 
 class _Regresses(base.RegressorMixin, base.BaseEstimator):
-    """A fitted regressor that predicts what it was told, for a scorer to judge."""
+    """A fitted regressor that returns given predictions, for a scorer."""
 
     def saying(self, predictions: Array) -> Self:
         self.predictions_ = predictions

@@ -1,4 +1,4 @@
-"""The wall between an algorithm and whoever answers it.
+"""Messages between a method and the session that answers it.
 
 An algorithm never evaluates anything: it yields a :class:`Query` and receives an :class:`Answer`. Everything that is
 counted, seeded, stopped, saved or sent to another machine happens on the other side, in :mod:`zofw.run`.

@@ -138,14 +138,14 @@ class Purpose(Enum):
 
     @property
     def sentence(self) -> str:
-        """What such a query is for, in words for whoever answers it."""
+        """Return the purpose as a question, for the people who answer the query."""
         return _SENTENCES[self.line]
 
 
 _SENTENCES = {
     "noise": "How noisy are the values? One point is asked again, or points very close together.",
     "estimate": "Which way do values fall from here?",
-    "refresh": "Which way do values fall from here? All components are asked, to start the estimate afresh.",
+    "refresh": "Which way do values fall from here? All components are asked, for an estimate that uses no earlier one.",
     "line search": "How far should the next step go?",
     "certificate": "Is there anything left to gain? Points around the best one are compared.",
     "result": "What is the value at the point that the run returns?",
@@ -252,7 +252,7 @@ class Tile(NamedTuple):
 
 @dataclass(frozen=True, eq=False, init=False)
 class Query:
-    """What an algorithm wants to know: the only thing that crosses the wall outward.
+    """A request for function values; the only message from a method to the session.
 
     Attributes
     ----------
@@ -281,7 +281,7 @@ class Query:
     width
         Values per anchor in the answer: those at x + μu, then those at x − μu, then those at x; or m of each component.
     cost
-        Evaluations of single components f_i, known before anyone pays.
+        Number of evaluations of single components f_i, known before any is made.
     """
 
     anchors: Array

@@ -1,4 +1,4 @@
-"""What a method may know of its problem, and what a step says of itself."""
+"""What a method may know of its problem, and what a step reports."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Task:
     support: Callable[[Batch], Indices] | None = None
     inside: bool = False
     gap_tol: float | None = None
-    resolution: float = 0.0  # points nearer to each other than this are one to whoever evaluates
+    resolution: float = 0.0  # Smallest distance at which the evaluator distinguishes two points.
     draw: Callable[[np.random.Generator, int, int], Indices] = field(default=integers, compare=False)
     lmos: int = field(default=0, compare=False)
     paid: int = field(default=0, compare=False)

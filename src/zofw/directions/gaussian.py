@@ -41,7 +41,7 @@ class Conditioned(Operator):
 
 @dataclass(frozen=True)
 class LazyNormals(Implicit):
-    """A Gaussian matrix that may forget the rows nobody has seen."""
+    """A Gaussian matrix whose rows that no query has used may be replaced."""
 
     def given(self, touched: Indices | None) -> Conditioned:
         """Return U after a query whose answer depends on the touched rows alone."""

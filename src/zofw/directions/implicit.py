@@ -59,7 +59,7 @@ class IndependentColumns:
     kernel: ClassVar[str | None]
     """The same name where the entries are those of the kernels and nothing else; None where they are not."""
     lazy: bool = False
-    """Whether a drawn matrix may forget the rows that nobody has seen."""
+    """Return True if rows of a drawn matrix that no query has used may be replaced."""
     forgetful: ClassVar[type[Implicit]]
     """The matrices that a lazy law draws."""
 

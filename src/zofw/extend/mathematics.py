@@ -118,12 +118,12 @@ def decreases_inside(on: MethodSubject) -> Iterator[str]:
 
 
 def finds_the_vertex(on: MethodSubject) -> Iterator[str]:
-    """told exact differences of linear functions, it goes to the vertex of their mean"""
+    """from exact differences of linear functions, it finds the vertex of their mean"""
     yield from short(on, linear_sum())
 
 
 def second_half(on: MethodSubject, world: World) -> list[tuple[int, Moment, Array]]:
-    """Return t, the moment and what was handed to the oracle, over the second half of a run."""
+    """Return t, the moment and the argument of its oracle call, over the second half of a run."""
     seen = [(t, moment, moment.g) for t, moment in enumerate(on.run(world)) if moment.g is not None]
     if not seen:
         raise Skipped("it calls neither lmo nor project of its task")

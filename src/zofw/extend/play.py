@@ -1,6 +1,6 @@
 """Small worlds with known answers, and a method played in them step by step, seen from inside.
 
-The laws drive a method themselves instead of asking a session: they see what its oracle was asked, and pay nobody.
+The laws drive a method themselves instead of asking a session: they see the arguments of its oracle calls, and no query is charged.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def load() -> Routines:
 
 @contextlib.contextmanager
 def _one_compiles() -> Iterator[None]:
-    """Of several processes one compiles, and the others wait for what it leaves on the disk; who only reads waits for nobody else."""
+    """One of several processes compiles, the others wait for its files; a process that only reads never waits."""
     with contextlib.ExitStack() as held:
         with contextlib.suppress(
             ImportError, OSError
@@ -162,6 +162,6 @@ def integers(rng: np.random.Generator, n: int, size: int) -> Indices:
 
 
 def drawing() -> Callable[[np.random.Generator, int, int], Indices]:
-    """:func:`integers`, or whoever draws them where that is settled."""
+    """Return :func:`integers`, or the faster function that replaces it once one is chosen."""
     found = routines(0)
     return integers if settled is None else found.integers

@@ -23,7 +23,7 @@ class Row(NamedTuple):
 AT_ONCE = partial(Row, "at_once")
 VALUES = Row("values", "loss_values", "A·x, then φ of it", None)
 TABLED = AT_ONCE("row_groups, table", "U drawn once into a table, one pass over the rows", "a9a iteration")
-STREAMED = AT_ONCE("row_groups, streams", "signs drawn anew for each non-zero", "rcv1 refresh, Rademacher")
+STREAMED = AT_ONCE("row_groups, streams", "signs drawn again for each non-zero", "rcv1 refresh, Rademacher")
 BLOCKS = AT_ONCE("column_blocks", "32 columns of U at a time, all rows past them", "rcv1 refresh, Gaussian")
 COORDINATES = Row(
     "along_coordinates", "coordinate_groups", "the rows with a_ij ≠ 0 alone", "w8a zo-fw gradient"

@@ -10,7 +10,7 @@
         x_{t+1} = x_t + γ_t d_t, γ_t in [0, γ_max] by the step rule
 
 It reads ∇f, asks no query, and is here so that diagnosis has a value f(x*) with a certificate beside it. x_t is kept as
-a convex combination of atoms (x_0 is the first of them); it is formed anew from the weights every ``REFORM`` steps, so
+a convex combination of atoms (x_0 is the first of them); it is formed from the weights again every ``REFORM`` steps, so
 that rounding does not accumulate.
 
 References

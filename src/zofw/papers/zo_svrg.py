@@ -9,7 +9,7 @@ with ∇̂h(x) = d/(μb) Σ_j [h(x + μv_j) − h(x)] v_j, v_j uniform on the un
 central differences along all coordinates ("Coord").
 
 Departures: the projection. The directions are shared by the components of a batch, as in the authors' code (the paper
-has one of its own for each f_i), and by x_t and x̃ (that code draws them anew). So the difference is zero at the first
+has one of its own for each f_i), and by x_t and x̃ (that code draws new ones). So the difference is zero at the first
 iteration of an epoch and is not asked for there, where the paper's count of (b + 1)(n + 2m|S|) an epoch includes it.
 The law here has columns u = √d·v, which absorb the factor d; the radius along them is μ/√d.
 

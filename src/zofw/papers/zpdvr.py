@@ -10,7 +10,7 @@
 
 with Δ the forward differences along the columns of a fresh Gaussian d×b matrix each time; the paper has b = |S| = 1, so
 that the memory's step is 1/(d + 2). The coin of an iteration is thrown at its beginning, so that no query is spent on
-an estimate that nothing uses; the directions of the memory are drawn anew, where a public re-implementation uses those
+an estimate that nothing uses; the memory gets new directions, where a public re-implementation uses those
 that made x_t. At t = 0 and after a coin the difference is zero, for x_t = w, and is not asked for.
 
 References

@@ -115,7 +115,7 @@ class Abilities:
         The problem, if it takes points with one component each; if every evaluation is a call of its own; if it is held in
         parts.
     mean, value
-        Its exact mean if that is computed and asked of nobody; and if it has its own way to it at all.
+        Its exact mean, if that is free; and its own way to the mean, free or not.
     gradient, support, pattern, dtype, outputs
         The gradient of the mean, the coordinates that a batch depends on, those of each of its components, the precision of
         the values, the numbers that one evaluation brings.

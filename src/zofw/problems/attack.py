@@ -124,7 +124,7 @@ class UniversalAttack:
 
     @property
     def asks(self) -> bool:
-        """Return True if the model is a plain function, behind which somebody may charge for every image."""
+        """Return True if the model is a plain function, which may cost money for every image."""
         return isinstance(self._classifier, _Function)
 
     def values(self, points: Array, components: Indices) -> Array:

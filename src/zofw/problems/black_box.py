@@ -42,7 +42,7 @@ class BlackBox:
         is spread over workers, repeated after an error, and kept by a checkpoint. By default as many as memory allows.
     like
         An array of the kind that ``fun`` wants, such as ``torch.zeros(1, device="cuda")``: points, and the indices of a
-        batch, are handed over as torch tensors, or arrays of any library that follows the array API standard, in its
+        batch, are passed as torch tensors, or arrays of any library that follows the array API standard, in its
         precision and on its device. Only its kind is kept. By default ``fun`` gets NumPy arrays.
     worse
         For one function (n = 1): values at or above this number count as infeasible; use ``np.inf`` if your function returns

@@ -116,7 +116,7 @@ class LinearModel(ABC):
     def rows_at_once(self, query: Query) -> int:
         """Return rows whose table of values, or whose non-zeros along a basis, fill a tile; many where only sums are kept.
 
-        A tile draws the entries of implicit directions anew, so that many rows should share them.
+        A tile draws the entries of implicit directions itself, so many rows should share them.
         """
         U, sides = query.directions, 2 if query.stencil.two_sided else 1
         if self.sparse and isinstance(U, Implicit) and U.law.kernel is not None and not query.variance:

@@ -39,7 +39,7 @@ class Sharded:
 
     Notes
     -----
-    A query is answered part by part, in the order of the parts, whoever holds them: the bits of a run depend on the parts
+    A query is answered part by part, in the order of the parts, on whichever worker: the bits of a run depend on the parts
     and on ``at_once``, and on nothing else. The same components in one piece are added in another order, and give the
     same run up to rounding.
 

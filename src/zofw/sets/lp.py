@@ -64,7 +64,10 @@ def solve_highspy(
         ("threads", 1),
         ("primal_feasibility_tolerance", FEASIBILITY),
         ("dual_feasibility_tolerance", FEASIBILITY),
-        ("simplex_strategy", 1 if warm is None else 4),  # dual afresh, primal from a feasible vertex
+        (
+            "simplex_strategy",
+            1 if warm is None else 4,
+        ),  # Dual without a start, primal from a feasible vertex.
     ):
         solver.setOptionValue(option, value)
     solver.passModel(model)

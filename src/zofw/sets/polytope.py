@@ -22,7 +22,7 @@ class Polytope(Vertices):
     r"""The polytope :math:`\{x : A_{ub} x \le b_{ub},\ A_{eq} x = b_{eq},\ l \le x \le u\}`.
 
     The oracle is one linear programme, solved by the simplex method of HiGHS to a primal and dual feasibility of 1e-10.
-    It always starts afresh, or from the vertex given as ``warm``, so that the result is a function of (g, warm). Where
+    It starts from nothing, or from the vertex given as ``warm``, so that the result is a function of (g, warm). Where
     several vertices are optimal the value is the same and the vertex is the one the solver ends on, which may differ
     between the two solvers, between versions of HiGHS, and with the warm start.
 

@@ -120,7 +120,7 @@ def finite(owner: Vertices, x: ArrayLike) -> Array:
 
 
 def gradient(owner: Vertices, g: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
-    """Return a finite flat gradient; it may share memory with g, and nobody writes to it."""
+    """Return a finite flat gradient; it may share memory with g and is read only."""
     flat = point(owner, g, shape)
     finite = np.isfinite(flat)
     if not finite.all():
