@@ -165,15 +165,13 @@ class ModuleLoss(Generic[B]):
 def _chosen(module: torch.nn.Module, set: SetLike | Mapping[str, SetLike]) -> dict[str, torch.Tensor]:
     """Return the parameters to optimise, by name: those that a mapping names, or all that require a gradient."""
     named = dict(module.named_parameters())
-    if isinstance(set, Mapping):
-        strange = [name for name in set if name not in named]
-        if strange:
-            raise ValueError(
-                f"The module has no parameter {strange[0]!r}; it has {', '.join(named) or 'none at all'}."
-            )
-        chosen = {name: tensor for name, tensor in named.items() if name in set}
-    else:
-        chosen = {name: tensor for name, tensor in named.items() if tensor.requires_grad}
+    wanted = set if isinstance(set, Mapping) else [name for name in named if named[name].requires_grad]
+    strange = [name for name in wanted if name not in named]
+    if strange:
+        raise ValueError(
+            f"The module has no parameter {strange[0]!r}; it has {', '.join(named) or 'none at all'}."
+        )
+    chosen = {name: tensor for name, tensor in named.items() if name in wanted}
     if not chosen:
         raise ValueError(
             "There is nothing to optimise: no parameter of the module requires a gradient or has a set."

@@ -328,6 +328,12 @@ class Query:
             variance=variance, paired=paired, inside=inside, each=each, enough=enough, size=size, count=count, width=width,
             cost=k * points * (1 if paired else size),
         )  # fmt: skip
+        self._check(dim)
+
+    def _check(self, dim: int) -> None:
+        """Raise ValueError if the parts of the query do not go together."""
+        directions, stencil, radius, variance = self.directions, self.stencil, self.radius, self.variance
+        paired, each, enough, size, count = self.paired, self.each, self.enough, self.size, self.count
         if size == 0:
             raise ValueError("A query needs a component: its batch is empty.")
         if (directions is None) != (stencil is Stencil.VALUE):

@@ -203,24 +203,9 @@ def is_documented(on: MethodSubject) -> Iterator[str]:
 
 def charges_what_it_states(on: MethodSubject) -> Iterator[str]:
     """queries and LMO calls of every iteration, and the vectors kept, are those of its facts"""
-    facts = on.facts
-    problem = smooth_sum(MANY, FEW)
-    limits: dict[str, Any] = {
-        "max_iter": LONG,
-        "rng": 3,
-        "gradient": (lambda x: x) if on.first_order else None,
-    }
-    run = Session(REGION, dim=FEW, n=MANY, method=on.settings, **limits)
-    rows: list[tuple[int, int, bool]] = []
-
-    def watch(run: Session) -> None:
-        spent, calls = run.nfev - sum(row[0] for row in rows), run.nlmo - sum(row[1] for row in rows)
-        rows.append((spent, calls, bool(run.info.numbers.get("refresh"))))
-
-    run.observers.append(watch)
-    finish(run, problem)
+    facts, (run, rows) = on.facts, _prices(on)
     names = facts.names(run.run.method, MANY, FEW) | {"R": REGION.diameter(FEW)}
-    tolerance: Callable[[int], float] | None = getattr(run.run.method, "tolerance", None)
+    tolerance: Callable[[int], float] | None = vars(run.run.method).get("tolerance")
     for t, (spent, calls, refresh) in enumerate(rows):
         here = names | {"t": t, "refresh": refresh, "adaptive": spent}
         here |= {} if tolerance is None else {"mu": tolerance(t)}
@@ -236,6 +221,26 @@ def charges_what_it_states(on: MethodSubject) -> Iterator[str]:
     vectors = sum(isinstance(value, np.ndarray) and value.shape == (FEW,) for value in kept)
     if not isinstance(facts.vectors, str) and vectors != facts.vectors:
         yield f"the state keeps {vectors} vectors, and Facts(vectors={facts.vectors}) states otherwise."
+
+
+def _prices(on: MethodSubject) -> tuple[Session, list[tuple[int, int, bool]]]:
+    """Return a finished run, and queries, LMO calls and whether it was a refresh of every iteration."""
+    problem = smooth_sum(MANY, FEW)
+    limits: dict[str, Any] = {
+        "max_iter": LONG,
+        "rng": 3,
+        "gradient": (lambda x: x) if on.first_order else None,
+    }
+    run = Session(REGION, dim=FEW, n=MANY, method=on.settings, **limits)
+    rows: list[tuple[int, int, bool]] = []
+
+    def watch(run: Session) -> None:
+        spent, calls = run.nfev - sum(row[0] for row in rows), run.nlmo - sum(row[1] for row in rows)
+        rows.append((spent, calls, bool(run.info.numbers.get("refresh"))))
+
+    run.observers.append(watch)
+    finish(run, problem)
+    return run, rows
 
 
 LAWS = (

@@ -82,26 +82,39 @@ class BlackBox:
     support: Any = None
 
     def __post_init__(self) -> None:
+        self._check_function()
+        if self.n == UNSTATED:
+            object.__setattr__(self, "n", 1)
+        self._check_numbers()
+        self._check_support()
+        if self.like is not None:
+            object.__setattr__(self, "like", sample_of_kind(self.like))
+
+    def _check_function(self) -> None:
+        """Raise an error if the function cannot be called with a point, and a component if n says so."""
         if not callable(self.fun):
             raise TypeError(f"BlackBox needs a function to call; got {type(self.fun).__name__}.")
         if any(map(inspect.iscoroutinefunction, (self.fun, type(self.fun).__call__))):
             raise TypeError("The function is async; give one that waits: lambda x: asyncio.run(f(x)).")
-        if not self.vectorized and self._required >= 3:
+        if self.vectorized:
+            return
+        if self._required >= 3:
             raise TypeError(
                 f"The function takes {self._required} arguments, and it is called with one array x: give lambda x: f(*x) if they are "
                 "the coordinates, or lambda x: f(x, a, b) if some are fixed."
             )
-        if self.n == UNSTATED:
-            if not self.vectorized and self._required >= 2:
-                raise ValueError(
-                    "The function takes a point and a component, and the number of components is not known: give n=… (n=1 for one "
-                    "component), or a function of the point only: lambda x: f(*x) if its arguments are the coordinates."
-                )
-            object.__setattr__(self, "n", 1)
-        elif not self.vectorized and isinstance(self.n, (int, np.integer)) and self.n > 1 and self._most < 2:
+        if self.n == UNSTATED and self._required >= 2:
+            raise ValueError(
+                "The function takes a point and a component, and the number of components is not known: give n=… (n=1 for one "
+                "component), or a function of the point only: lambda x: f(*x) if its arguments are the coordinates."
+            )
+        if isinstance(self.n, (int, np.integer)) and self.n > 1 and self._most < 2:
             raise ValueError(
                 f"n={self.n} was given, and the function takes the point alone: write f(x, i) for component i, or leave n out."
             )
+
+    def _check_numbers(self) -> None:
+        """Raise ValueError if a size or a threshold is not a number of its kind."""
         for name, value in (("dim", self.dim), ("n", self.n)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"BlackBox needs {name} to be a whole number of at least 1; got {value!r}.")
@@ -118,6 +131,9 @@ class BlackBox:
                 f"worse={self.worse:g} works for one function, and this is a sum of n={self.n}, whose methods take slopes across it. "
                 "Raise an exception if a component has no value, and choose on_error='skip'."
             )
+
+    def _check_support(self) -> None:
+        """Raise ValueError if the support does not list the coordinates of n components."""
         dense = isinstance(self.support, np.ndarray) and self.support.ndim == 2
         if dense and self.support.dtype == bool:
             object.__setattr__(self, "support", sp.csr_array(self.support))
@@ -135,8 +151,6 @@ class BlackBox:
             raise ValueError(
                 f"BlackBox needs the support of {self.n} components; got {len(self.support)} lists."
             )
-        if self.like is not None:
-            object.__setattr__(self, "like", sample_of_kind(self.like))
 
     def pattern(self, batch: Batch) -> Pattern | None:
         """Return the coordinates of each component of a batch, where they are known."""

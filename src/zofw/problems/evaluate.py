@@ -43,16 +43,19 @@ def tiles(able: Abilities, query: Query) -> list[Tile]:
     sides = 2 if query.stencil.two_sided else 1
     most = able.at_once
     if query.paired:
-        width = max(1, most // sides)
-        return [Tile(left, right, left, right) for left, right in blocks(query.count, width)]
-    rows = min(size, TILE_COMPONENTS, max(1, most // sides))
-    width = max(1, most // (sides * max(1, rows)))
+        return [Tile(left, right, left, right) for left, right in blocks(query.count, max(1, most // sides))]
     if structured is not None:
-        rows, width = max(1, min(size, TILE_COMPONENTS * able.tall, filling)), max(1, query.count)
-    elif query.variance and not query.stencil.two_sided:
-        rows, width = max(1, min(rows, most // query.count)), query.count
-    columns = blocks(query.count, width) or [(0, 0)]
-    return [Tile(left, right, top, bottom) for top, bottom in blocks(size, rows) for left, right in columns]
+        return grid(query, max(1, min(size, TILE_COMPONENTS * able.tall, filling)), max(1, query.count))
+    rows = min(size, TILE_COMPONENTS, max(1, most // sides))
+    if query.variance and not query.stencil.two_sided:
+        return grid(query, max(1, min(rows, most // query.count)), query.count)
+    return grid(query, rows, max(1, most // (sides * max(1, rows))))
+
+
+def grid(query: Query, rows: int, columns: int) -> list[Tile]:
+    """Return tiles of so many rows of the batch and columns of U, rows outermost."""
+    across = blocks(query.count, columns) or [(0, 0)]
+    return [Tile(*along, *down) for down in blocks(query.size, rows) for along in across]
 
 
 def evaluate(problem: Problem, query: Query) -> Answer:

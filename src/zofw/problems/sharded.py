@@ -65,14 +65,7 @@ class Sharded:
         at_once: int = TILE_VALUES,
     ) -> None:
         self.parts = tuple(parts)
-        if not self.parts:
-            raise ValueError("Sharded needs at least one part.")
-        for number, part in enumerate(self.parts):
-            if not isinstance(part, Problem) and not callable(part):
-                raise TypeError(
-                    f"Part {number} of Sharded should be a problem, or a function without arguments that returns one; got "
-                    f"{type(part).__name__}."
-                )
+        self._check_parts()
         here = [part for part in self.parts if isinstance(part, Problem)]
         if len(here) < len(self.parts) and (sizes is None or dim is None):
             raise ValueError(
@@ -89,12 +82,23 @@ class Sharded:
                 f"Sharded has {len(self.parts)} parts and {len(self.sizes)} sizes; give one for each."
             )
         self.copies, self.at_once = int(copies), int(at_once)
+        known = {number: part for number, part in enumerate(self.parts) if isinstance(part, Problem)}
         self._built = {
-            number: self._checked(number, part)
-            for number, part in enumerate(self.parts)
-            if isinstance(part, Problem)
+            number: check_part(number, part, int(self.sizes[number]), self.dim)
+            for number, part in known.items()
         }
         self._last: tuple[Query, _Plan] | None = None
+
+    def _check_parts(self) -> None:
+        """Raise an error if a part is neither a problem nor a function."""
+        if not self.parts:
+            raise ValueError("Sharded needs at least one part.")
+        for number, part in enumerate(self.parts):
+            if not isinstance(part, Problem) and not callable(part):
+                raise TypeError(
+                    f"Part {number} of Sharded should be a problem, or a function without arguments that returns one; got "
+                    f"{type(part).__name__}."
+                )
 
     def __repr__(self) -> str:
         return f"Sharded({len(self.parts)} parts, n={self.n}, dim={self.dim})"
@@ -127,9 +131,6 @@ class Sharded:
         return (
             None if isinstance(part, Problem) else Building(number, part, int(self.sizes[number]), self.dim)
         )
-
-    def _checked(self, number: int, part: object) -> Problem:
-        return check_part(number, part, int(self.sizes[number]), self.dim)
 
     def values(self, points: Array, components: Indices) -> Array:
         """Return f_i(x) for every point (rows) and component (columns)."""

@@ -157,15 +157,11 @@ def _of_scipy(parts: Sequence[object]) -> Region | None:
     """Return the set of SciPy's Bounds and LinearConstraints; None if the parts are something else."""
     from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
-    named = next((part for part in parts if isinstance(part, dict) and "fun" not in part), None)
-    if named is not None:
-        names = ", ".join(f"{name}=x[{i}]" for i, name in enumerate(named))
-        raise TypeError(
-            f"A set is needed, and a dictionary of names is not one. Give its pairs (low, high) as a list, {[*named.values()]!r:.60}, "
-            f"and a function of one array: lambda x: f({names})."
-        )
-    if any(isinstance(part, (NonlinearConstraint, dict)) for part in parts):
-        raise TypeError(f"A set is needed, and a nonlinear constraint does not describe one. {LINEAR}")
+    for part in parts:
+        if isinstance(part, dict) and "fun" not in part:
+            raise TypeError(_names(part))
+        if isinstance(part, (NonlinearConstraint, dict)):
+            raise TypeError(f"A set is needed, and a nonlinear constraint does not describe one. {LINEAR}")
     bounds = [part for part in parts if isinstance(part, Bounds)]
     rows = [part for part in parts if isinstance(part, LinearConstraint)]
     if not parts or len(bounds) + len(rows) != len(parts) or len(bounds) > 1:
@@ -174,10 +170,25 @@ def _of_scipy(parts: Sequence[object]) -> Region | None:
     return _polytope(rows, box) if rows else Box(_bound(box.lb), _bound(box.ub))
 
 
+def _names(bounds: Mapping[str, object]) -> str:
+    """Return the sentence about a dictionary of names, such as other optimisers take."""
+    names = ", ".join(f"{name}=x[{i}]" for i, name in enumerate(bounds))
+    return (
+        "A set is needed, and a dictionary of names is not one. Give its pairs (low, high) as a list, "
+        f"{[*bounds.values()]!r:.60}, and a function of one array: lambda x: f({names})."
+    )
+
+
 def _bound(values: ArrayLike) -> float | Array:
     """SciPy writes one number for all coordinates as an array of length 1."""
     array = np.asarray(values, dtype=np.float64)
     return float(array.reshape(())) if array.size == 1 else array
+
+
+def _simplex(total: float, lower: Array, upper: Array) -> Region:
+    """Return {x : l ≤ x ≤ u, Σ x = total}, a simplex if the bounds say no more than x ≥ 0."""
+    free = not lower.any() and upper.min() >= total
+    return Simplex(total, lower.size) if free else CappedSimplex(total, upper, lower)
 
 
 def _polytope(constraints: Sequence[LinearConstraint], box: Bounds) -> Region:
@@ -198,8 +209,7 @@ def _polytope(constraints: Sequence[LinearConstraint], box: Bounds) -> Region:
         (row,) = A[equal]
         total = float(high[equal][0] / row[0]) if row[0] else 0.0
         if np.all(row == row[0]) and total > 0:
-            free = not lower.any() and upper.min() >= total
-            return Simplex(total, dim) if free else CappedSimplex(total, upper, lower)
+            return _simplex(total, lower, upper)
     return Polytope(
         np.concatenate([A[above], 0.0 - A[below]]),
         np.concatenate([high[above], -low[below]]),
