@@ -34,7 +34,7 @@ def prose(text: str) -> str:
 
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of the prose of a page, without its headings."""
-    for block in re.split(r"\n\s*\n|\n\s*(?:[-*#]+|\d+\.) ", "\n" + prose(text)):
+    for block in re.split(r"(?:^|\n)\s*\n?\s*(?:[-*]|#+|\d+\.) |\n\s*\n", "\n" + prose(text)):
         for sentence in re.split(r"(?<=[.!?])[)*”]*\s+(?=[A-Z`*(“])", " ".join(block.split())):
             if len(sentence.split()) > 2:
                 yield sentence
