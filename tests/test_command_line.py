@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import zofw
@@ -196,3 +197,50 @@ def test_problems_are_whole_sentences_with_their_fractions():
     about = {row["name"]: row["about"] for row in json.loads(zofw_("problems", "--json").stdout)}
     assert not any(text.endswith(",") for text in about.values())
     assert "1/n Σ" in about["logistic"] and "1/2 (" in about["least-squares"]
+
+
+def test_watch_follows_a_run_by_its_files(tmp_path, monkeypatch):
+    path, page, seen = tmp_path / "run.npz", tmp_path / "watch.html", []
+
+    def cost(x):
+        seen.append(float(np.sum((x - 0.2) ** 2) + x[0] * x[1]))
+        if len(seen) == 9:
+            found = json.loads(zofw_("watch", path, "--json", "--page", page).stdout)
+            assert found["status"] == "RUNNING" and found["queries"] == 8 and found["left"] == 12
+            assert found["best"] == min(seen[:8]) and "process" in found["owner"]
+            text = zofw_("watch", path, "--once", "--price", 0.5).stdout
+            assert "8 of 20 (40%)" in text and "4.00 spent, 6.00 left" in text
+            assert 'http-equiv="refresh"' in page.read_text() and "<polyline" in page.read_text()
+        return seen[-1]
+
+    monkeypatch.setattr("zofw.run.files.store.CHECKPOINT_SECONDS", 1e9)
+    result = zofw.minimize(cost, "simplex", dim=4, budget=20, rng=0, checkpoint=path)
+    ended = json.loads(zofw_("watch", path, "--json", "--page", page).stdout)
+    assert len(seen) == ended["queries"] == result.nfev and ended["best"] == result.fun
+    assert ended["owner"] == "" and "refresh" not in page.read_text()
+    assert "There is no run in" in zofw_("watch", tmp_path / "none.npz", code=2).stderr
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_watch_counts_answers_once(tmp_path, workers):
+    path = tmp_path / "run.npz"
+    run = zofw.minimize(
+        lambda x: float(x @ x), "simplex", dim=4, budget=40, rng=0, checkpoint=path, workers=workers
+    )
+    found = json.loads(zofw_("watch", path, "--json").stdout)
+    assert found["queries"] == run.nfev and found["curve"][-1][0] == run.nfev
+    assert zofw_("watch", path).output.count("workers") == 1
+
+
+def test_watch_reads_sums_and_desks(tmp_path):
+    centres = np.linspace(0, 1, 6)
+    zofw.minimize(
+        lambda x, i: float(np.sum((x - centres[i]) ** 2)), "simplex", dim=3, n=6, budget=600, rng=0,
+        checkpoint=tmp_path / "sum.npz", diagnose=5,
+    )  # fmt: skip
+    found = json.loads(zofw_("watch", tmp_path / "sum.npz", "--json").stdout)
+    assert found["queries"] <= 600 and len(found["curve"]) > 2
+    with zofw.Desk.open(tmp_path / "lab", set="simplex", dim=3, budget=30, rng=0) as desk:
+        desk.read()
+        waiting = json.loads(zofw_("watch", tmp_path / "lab", "--json").stdout)
+    assert waiting["under_way"] == 1 and waiting["best"] is None

@@ -25,6 +25,7 @@ from zofw.cli.extend import EXTENDING
 from zofw.cli.guard import CommandError, guarded
 from zofw.cli.information import LOOKING
 from zofw.cli.options import Json
+from zofw.cli.watch import watch
 from zofw.extras import extra
 
 HERE = Path(__file__).parent
@@ -126,7 +127,7 @@ def bench(
 
 
 app.add_typer(counter, name="desk")
-for name, function in (LOOKING | EXTENDING).items():
+for name, function in (LOOKING | EXTENDING | {"watch": watch}).items():
     app.command(name)(guarded(function))
 
 
