@@ -28,7 +28,7 @@ STALE = 30.0  # seconds without an answer after which the page says so
 
 
 @dataclass(frozen=True)
-class Look:
+class Snapshot:
     """A run as its files have it now."""
 
     path: str
@@ -98,7 +98,7 @@ def clock(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def look(path: Path) -> Look:
+def look(path: Path) -> Snapshot:
     """Return what the files of a run, or of a desk's folder, say now."""
     from zofw.run.files.store import read_saved
     from zofw.run.session.events import Failed, Stopped
@@ -133,7 +133,7 @@ def look(path: Path) -> Look:
         if later and isinstance(later[-1], Stopped)
         else run.status.name.replace("_", " ")
     )
-    return Look(
+    return Snapshot(
         str(path), run.method.name, ended, sum(spent.values()), run.limits.budget, run.nit,
         min(lowest, default=None), run.gap, spent, run.lost + spent["failed"] - run.ledger["failed"], run.workers,
         owner(path), under_way(saved, path), max([run.seconds, *(event.seconds for event in later[-1:])]),
@@ -196,7 +196,7 @@ def spark(curve: tuple[tuple[float, float], ...]) -> str:
     return "".join(BARS[round((value - low) * scale)] for value in heights)
 
 
-def page(seen: Look, price: float, every: float) -> str:
+def page(seen: Snapshot, price: float, every: float) -> str:
     """Return one HTML page that shows the run and loads itself again."""
     facts = seen.facts(price)
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in facts.items())
@@ -270,13 +270,13 @@ def watch(
 
     from zofw.storage import write_whole
 
-    def seen() -> Look:
+    def seen() -> Snapshot:
         found = look(run)
         if page_ is not None:
             write_whole(page_, lambda stream: stream.write(page(found, price, every).encode()))
         return found
 
-    def shown(found: Look) -> Group:
+    def shown(found: Snapshot) -> Group:
         table = plain_table(None, "", "", rows=[*found.facts(price).items()], left=2)
         return Group(Text(spark(found.curve), style="cyan"), table)
 
@@ -291,6 +291,6 @@ def watch(
     return None
 
 
-def found_lines(found: Look, price: float) -> list[str]:
+def found_lines(found: Snapshot, price: float) -> list[str]:
     """Return the facts as lines for a pipe."""
     return [f"{name:12} {text}" for name, text in found.facts(price).items()]
