@@ -82,6 +82,7 @@ class Configuration:
     kind: str = ""
     budget: int = 1
     workers: int = 0
+    spelt: str = ""
     vectorized: bool = False
     failing: str = ""
     share: float = 0.0
@@ -117,6 +118,7 @@ class Configuration:
         if rng.random() < 0.2:
             self.options["max_iter"] = int(rng.integers(1, 30))
         self._known, self._start = bool(rng.random() < 0.15), bool(rng.random() < 0.2)
+        self.spelt = str(rng.choice(["workers", "executor"])) if self.workers else ""
 
     @property
     def rng(self) -> np.random.Generator:
@@ -297,7 +299,8 @@ class Trial:
         if result.status.name == "CONVERGED":
             return  # within a bound, which is compared
         own = isinstance(of.region, Own)  # whose members the library does not know
-        paid = [(v, x) for x, v in f.whole.items() if not own and region.contains(np.frombuffer(x), 1e-9)]
+        whole = {} if own or of.vectorized or of.workers else f.together
+        paid = [(v, x) for x, v in whole.items() if region.contains(np.frombuffer(x), 1e-9)]
         paid += [(v, np.asarray(x).tobytes()) for x, v in zip(*of.given.get("known", ((), ())), strict=True)]
         if paid:
             least, at = min(paid)
@@ -314,8 +317,11 @@ class Trial:
         self.hold("failures", alive, lambda: f"fun is {result.fun} after {result.nfev} evaluations")
 
     def bits(self, result: zofw.Result) -> None:
-        """The same as in one process, undisturbed."""
-        whole = zofw.minimize(self.of.function().problem(self.of.vectorized), self.of.region, **self.of.given)
+        """The same as undisturbed, and as in one process where the method does not ask for as many points as there are workers."""
+        of = self.of
+        with pool(of.workers if of.spelt == "workers" else 0) as executor:
+            given = of.given | ({"workers": executor} if executor else {})
+            whole = zofw.minimize(of.function().problem(of.vectorized), of.region, **given)
         other = differences(result, whole)
         self.hold("bits", not other, lambda: f"other than undisturbed: {other}")
 

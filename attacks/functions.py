@@ -60,7 +60,7 @@ class Function:
             self.wall = -self.wall  # the start has a value
         self.limit = float(np.quantile(members @ self.wall, 1 - share)) if share else np.inf
         self.once = int(rng.integers(1, 60))
-        self.calls, self.points = 0, list[np.ndarray]()
+        self.calls, self.points, self.order = 0, list[np.ndarray](), list[int]()
         self.parts: dict[bytes, dict[int, float]] = defaultdict(dict)
         self.failed: Counter[tuple[bytes, int]] = Counter()
         self.at: dict[int, Callable[[], Any]] = {}
@@ -93,6 +93,7 @@ class Function:
         with self.lock:
             self.calls += 1
             self.points.append(key)
+            self.order.append(int(i))
             if act := self.at.get(self.calls):
                 act()
             if self.fails(key):
@@ -128,6 +129,21 @@ class Function:
     def whole(self) -> dict[bytes, float]:
         """The mean at every point of which all components were paid for."""
         return {x: float(np.mean(list(v.values()))) for x, v in self.parts.items() if len(v) == self.n}
+
+    @property
+    def together(self) -> dict[bytes, float]:
+        """The same at points whose components were asked one after the other, at least three of them, or the one that there is."""
+        if self.n == 2:  # two samples of one component may follow each other
+            return {}
+        ends = [k for k in range(self.n - 1, len(self.points)) if self.order[k] == self.n - 1]
+        asked = [
+            self.points[k].tobytes()
+            for k in ends
+            if self.order[k - self.n + 1 : k + 1] == list(range(self.n))
+            and all(np.array_equal(self.points[j], self.points[k]) for j in range(k - self.n + 1, k))
+        ]
+        whole = self.whole
+        return {x: whole[x] for x in asked if x in whole}
 
     def mean(self, x: np.ndarray) -> float:
         return float(np.mean([self.component(np.asarray(x, dtype=float), i) for i in range(self.n)]))

@@ -10,6 +10,7 @@ import numpy as np
 from zofw.core import Array, ConvexSet, Query, Tile
 from zofw.problems.evaluate import single_evaluations
 from zofw.run.record.run import Known, Run
+from zofw.run.session.inside import is_member
 
 SEEN = 4  # points evaluated whole in an iteration that are remembered to its end
 LOOKED_AT = 4  # points of a sum's answer, the lowest first, that are tried for membership beside its anchors; of one function all
@@ -59,7 +60,7 @@ def _lowest(query: Query, values: Array, region: ConvexSet, run: Run) -> Known |
 def _member(query: Query, place: int, flat: Array, region: ConvexSet) -> Known | None:
     """The point of one value of the answer, if it is in the set."""
     x = query.point(*divmod(place, flat.size // len(query.anchors)))
-    return Known(x, float(flat[place])) if region.contains(x) else None
+    return Known(x, float(flat[place])) if is_member(region, x) else None
 
 
 def member_of_cells(
@@ -72,6 +73,6 @@ def member_of_cells(
             break
         cell = tile.cells(tile.start + place, tile.start + place + 1)
         x = single_evaluations(query, cell)[0][0]
-        if region.contains(x):
+        if is_member(region, x):
             return Known(x, float(values[place]))
     return None

@@ -22,6 +22,7 @@ from zofw.run.session.events import (
     Part,
     Stopped,
 )
+from zofw.run.session.inside import is_member
 from zofw.run.session.stepping import Open, Stepping
 from zofw.run.session.stopping import cost_of_value
 
@@ -195,7 +196,7 @@ class Rules(Stepping):
         if not math.isnan(value):
             self._charge(owed.purpose.line, 1)
             found = Known(owed.x, value)
-            if run.n == 1 and lower(run.best, found) is found and self.task.set.contains(owed.x):
+            if run.n == 1 and lower(run.best, found) is found and is_member(self.task.set, owed.x):
                 run.best = found
         if self.open is not None and self.open.rows is not None:
             self.open.arrived += 1
@@ -283,6 +284,7 @@ class Rules(Stepping):
     def _extended(self, event: Extended) -> None:
         run, limits = self.run, dict(event.limits)
         workers = limits.pop("workers", None)
+        ended = run.status is Status.STALLED and run.limits.with_(**limits) == run.limits
         if workers is not None and workers != run.workers:
             begun = run.nit + bool(run.open.workers)
             said = f"from iteration {begun} on {workers}, before {run.workers}"
@@ -300,8 +302,8 @@ class Rules(Stepping):
             run.reserve = cost_of_value(run.n, run.limits.budget)
         run.granted = run.limits.granted(run.reserve)
         self.task.max_iter = run.limits.max_iter
-        if run.status in (Status.CONVERGED, Status.ESTIMATED):
-            return
+        if ended or run.status in (Status.CONVERGED, Status.ESTIMATED):
+            return  # its method has ended it; a stalled run goes on under other limits only
         if run.status is not Status.RUNNING:
             run.status = Status.RUNNING
             if run.closing_row:
