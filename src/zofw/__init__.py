@@ -43,16 +43,18 @@ if TYPE_CHECKING:
     from zofw import desk as desk
     from zofw import extend as extend
     from zofw import kernels as kernels
+    from zofw import outer as outer
     from zofw import papers as papers
     from zofw import problems as problems
     from zofw import run as run
     from zofw.adapters.scipy import scipy_method
-    from zofw.algorithms import ExploreCorrect, HandOver, Interpolation, RidgeNewton
+    from zofw.algorithms import Composite, ExploreCorrect, HandOver, Interpolation, RidgeNewton
     from zofw.comparison import compare
     from zofw.core import EvaluationError
     from zofw.desk import Desk
     from zofw.papers import ZSFWDVR
     from zofw.references import reference
+    from zofw.residuals import least_squares
     from zofw.run import BudgetError, FileError, Retry, Session, Status, Trace
     from zofw.run.minimize import minimize, resume
     from zofw.run.record.result import Result
@@ -61,12 +63,13 @@ __version__ = "0.2.0"
 
 LATER = {
     "zofw.adapters.scipy": "scipy_method",
-    "zofw.algorithms": "ExploreCorrect HandOver Interpolation RidgeNewton",
+    "zofw.algorithms": "Composite ExploreCorrect HandOver Interpolation RidgeNewton",
     "zofw.comparison": "compare",
     "zofw.core": "EvaluationError",
     "zofw.desk": "Desk",
     "zofw.papers": "ZSFWDVR",
     "zofw.references": "reference",
+    "zofw.residuals": "least_squares",
     "zofw.run": "BudgetError FileError Retry Session Status Trace minimize resume",
     "zofw.run.record.result": "Result",
 }
@@ -131,6 +134,7 @@ __all__ = [
     "Box",
     "BudgetError",
     "CappedSimplex",
+    "Composite",
     "ConvexHull",
     "Desk",
     "EvaluationError",
@@ -159,8 +163,10 @@ __all__ = [
     "check_set",
     "compare",
     "laws",
+    "least_squares",
     "methods",
     "minimize",
+    "outer",
     "papers",
     "problems",
     "reference",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from zofw.algorithms import settings
 from zofw.algorithms.auto import choose
+from zofw.algorithms.composite import Composite as Composite
 from zofw.algorithms.explore_correct import ExploreCorrect as ExploreCorrect
 from zofw.algorithms.hand_over import HandOver as HandOver
 from zofw.algorithms.interpolation import Interpolation as Interpolation

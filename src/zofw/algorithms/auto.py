@@ -1,6 +1,7 @@
 """The default: which method, and why.
 
 v = budget/(n(d + 1))                     whole values that the budget pays for each variable
+outer=…                                   Composite
 n = 1, v ≥ 2                              Interpolation
 known coordinates, budget ≥ 20n           Ridge-Newton
 n ≤ 100, v ≥ 1.15;  n ≤ 1000, v ≥ 2.3     Interpolation: few components are best asked together
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import math
 
+from zofw.algorithms.composite import Composite
 from zofw.algorithms.explore_correct import ExploreCorrect
 from zofw.algorithms.hand_over import LEAST_PART, MOST_RANK, PART, HandOver
 from zofw.algorithms.interpolation import Interpolation
@@ -30,6 +32,11 @@ FEW_VALUES, SOME_VALUES = (
 
 def choose(task: Task) -> tuple[Algorithm, str]:
     """Return a method for the task and the reason for it."""
+    if task.outer is not None:
+        return (
+            Composite(),
+            "composite: every component has a model of its own, and h of them all is minimised",
+        )
     n, d = task.n, task.dim
     values = math.inf if task.budget is None else task.budget / (n * (d + 1))
     if n == 1 and d <= MOST_DIMENSIONS and values >= 2:

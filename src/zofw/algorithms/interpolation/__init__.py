@@ -174,7 +174,7 @@ class Interpolation:
             rho=radius,
             H=0 * state.H,
         )
-        return trust_region.fit(replace(state, chosen=np.union1d(near, [state.best])))
+        return trust_region.fit(frame, replace(state, chosen=np.union1d(near, [state.best])))
 
     def _certify(
         self, task: Task, frame: Frame, state: State, rng: np.random.Generator
@@ -196,7 +196,7 @@ class Interpolation:
             return held, replace(info, ending=Ending(True, sentence))
         if held.value - state.value > 4 * bound.noise:
             state = replace(state, x=frame.member(state.z), regime="model", quiet=0)
-            state = trust_region.fit(replace(state, chosen=np.union1d(state.chosen, [state.best])))
+            state = trust_region.fit(frame, replace(state, chosen=np.union1d(state.chosen, [state.best])))
             return state, Info(numbers=numbers)
         held = replace(held, bound=bound, regime="model" if state.regime == "certificate" else "done")
         return held, replace(info, ending=self._stalled(task, frame, held))

@@ -9,8 +9,10 @@ import numpy as np
 
 from zofw.algorithms.interpolation.bundle import Bundle
 from zofw.algorithms.interpolation.frame import Frame
+from zofw.algorithms.interpolation.model import System
+from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
 from zofw.algorithms.model.certificate import Certificate
-from zofw.core import WORST, Answer, Array, Indices, OutOfBudget, Purpose, Query, Task
+from zofw.core import WORST, Answer, Array, Indices, OutOfBudget, Purpose, Query, Task, objective
 
 Action = Generator[Query, Answer, "State"]
 SAME = 1e-6  # of ρ: points nearer than this are one
@@ -64,6 +66,20 @@ class State:
         """The least value."""
         return float(self.values[self.best])
 
+    def entered(self, places: Indices, bought: Indices, answer: Array) -> State:
+        """Return the state with the rows of an answer at new points ``bought``; point j has the row of point ``places[j]``."""
+        return self
+
+    def fitted(self, frame: Frame) -> State:
+        """Return the interpolant of least change around the best point."""
+        Y, f = self.points[self.chosen], tame(self.values[self.chosen])
+        _, g, H = System.of(Y, self.z, self.delta).fit(f - self.value, self.H)
+        return replace(self, g=g, H=H)
+
+    def step(self, frame: Frame) -> Steps:
+        """Return about the lowest point of the model within Δ."""
+        return trust_region_step(frame, self.z, self.g, self.H, self.delta, self.atoms)
+
     @property
     def flat(self) -> bool:
         """Return True if all values are equal, or no point has been evaluated that is not worse than anything."""
@@ -91,15 +107,16 @@ def ask(
         same = _equal(points[:i], points[i], SAME_POINT * state.size)
         first[i - before] = i if same is None else same
     bought = np.flatnonzero(first == before + np.arange(len(rows)))
-    values = np.append(state.values, np.zeros(len(rows)))
+    values, answer = np.append(state.values, np.zeros(len(rows))), np.zeros((0, 1))
     if len(bought):
-        query = Query(X[bought], task.all, purpose=purpose)
+        query = Query(X[bought], task.all, purpose=purpose, each=task.each)
         if query.cost > task.remaining:
             raise OutOfBudget
-        values[before + bought] = (yield query).values[:, 0]
+        answer = (yield query).values
+        values[before + bought] = objective(task.outer, answer)
     for k in np.flatnonzero(first < before + np.arange(len(rows))):
         points[before + k], values[before + k] = points[first[k]], values[first[k]]
-    low = before + int(np.argmin(values[before:]))
+    state, low = state.entered(first, bought, answer), before + int(np.argmin(values[before:]))
     state = replace(state, points=points, values=values, idle=0 if len(bought) else state.idle + 1)
     lower = values[low] < state.value
     return replace(state, best=low, lowest=X[low - before], bound=None) if lower else state

@@ -10,7 +10,7 @@ from zofw.algorithms.interpolation.design import first_points
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.model import System
 from zofw.algorithms.interpolation.numerics import spectral
-from zofw.algorithms.interpolation.state import SAME, Action, State, ask, asked, tame
+from zofw.algorithms.interpolation.state import SAME, Action, State, ask, asked
 from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
 from zofw.core import Array, Indices, Task
 
@@ -43,7 +43,9 @@ def design(task: Task, frame: Frame, state: State) -> Action:
         return replace(state, regime="done")
     if len(edges):
         state = yield from ask(task, frame, state, edges)
-    return fit(replace(state, chosen=np.concatenate([[0], near, np.arange(before, len(state.points))])))
+    return fit(
+        frame, replace(state, chosen=np.concatenate([[0], near, np.arange(before, len(state.points))]))
+    )
 
 
 def planned(task: Task, frame: Frame, state: State) -> tuple[State, Indices, Array]:
@@ -68,7 +70,7 @@ def restart(task: Task, frame: Frame, state: State, delta: float, axes: Array | 
     state = replace(state, delta=delta, rho=delta, H=0 * state.H, history=state.history[:0], quiet=0)
     here = state.best
     state = yield from ask(task, frame, state, first_points(frame, state.z, delta, axes))
-    return fit(replace(state, chosen=np.concatenate([[here], np.arange(first, len(state.points))])))
+    return fit(frame, replace(state, chosen=np.concatenate([[here], np.arange(first, len(state.points))])))
 
 
 def _spacing(state: State) -> float:
@@ -97,7 +99,7 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
     """One more value: at the minimiser of the model, or where the model is least sure; or the regime is at its end."""
     tried: set[int] = set()  # points known already that were taken in again: two could take turns for ever
     while not ended(task, state) and state.quiet < QUIET:
-        found = trust_region_step(frame, state.z, state.g, state.H, state.delta, state.atoms)
+        found = state.step(frame)
         visible = found.decrease > max(UNSEEN * abs(state.value), WORTHLESS * state.won)
         if visible and float(np.linalg.norm(found.s)) >= state.rho / STEP:
             known = asked(state, state.z + found.s)
@@ -105,7 +107,7 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
                 return (yield from _move(task, frame, state, found))
             if known not in state.chosen and known not in tried:
                 tried.add(known)
-                state = fit(_include(state, known, state))
+                state = fit(frame, _include(state, known, state))
                 continue
         far = _farthest(state)
         if far is not None:
@@ -129,7 +131,7 @@ def _move(task: Task, frame: Frame, state: State, found: Steps) -> Action:
         delta = max(delta, 2 * length)
     atoms = _pool(found.atoms, state.atoms)
     state = replace(state, delta=delta, ratio=ratio, atoms=atoms, quiet=0 if ratio > 0 else state.quiet)
-    state = fit(_include(state, new, fitted))
+    state = fit(frame, _include(state, new, fitted))
     return _shrink(task, state) if ratio < 0.1 and delta <= state.rho and _farthest(state) is None else state
 
 
@@ -153,9 +155,9 @@ def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
     if known not in state.chosen:
         chosen = state.chosen.copy()
         chosen[i] = known
-        return fit(replace(state, chosen=chosen))
+        return fit(frame, replace(state, chosen=chosen))
     if len(state.chosen) > frame.rank + 1:
-        return fit(replace(state, chosen=np.delete(state.chosen, i)))
+        return fit(frame, replace(state, chosen=np.delete(state.chosen, i)))
     return _shrink(task, state)
 
 
@@ -197,14 +199,12 @@ def _include(state: State, new: int, fitted: State) -> State:
     return replace(state, chosen=chosen)
 
 
-def fit(state: State) -> State:
-    """The interpolant of least change around the best point."""
-    Y, f = state.points[state.chosen], tame(state.values[state.chosen])
-    _, g, H = System.of(Y, state.z, state.delta).fit(f - state.value, state.H)
-    history = state.history
-    if len(Y) > 2 * len(g):  # before, |H| grows because the model does
-        history = np.vstack([history, [state.delta, float(np.linalg.norm(H))]])
-    return replace(state, g=g, H=H, history=history)
+def fit(frame: Frame, state: State) -> State:
+    """Return the interpolant of least change around the best point, and how |H| goes with Δ."""
+    state, history = state.fitted(frame), state.history
+    if len(state.chosen) > 2 * len(state.g):  # before, |H| grows because the model does
+        history = np.vstack([history, [state.delta, float(np.linalg.norm(state.H))]])
+    return replace(state, history=history)
 
 
 def ended(task: Task, state: State) -> bool:

@@ -1,0 +1,83 @@
+r"""Composite: a function h of the numbers of all components, each of which has a model of its own.
+
+    r + 1 points, then one at a time, all components asked at each
+    repeat
+        MODEL  a quadratic of least change through the points of each component
+               s = argmin of h(models) over X within Δ, which asks nothing; the components there; Δ and ρ by the ratio
+
+With h half a sum of squares and models that are linear at first, this is Gauss and Newton's method without derivatives.
+
+References
+----------
+H. Zhang, A. R. Conn, K. Scheinberg, A derivative-free algorithm for least-squares minimization, SIAM J. Optim. 20, 2010.
+C. Cartis, L. Roberts, A derivative-free Gauss-Newton method, Math. Program. Comput. 11, 2019.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from zofw.algorithms.composite.model import Models
+from zofw.algorithms.facts import Facts
+from zofw.algorithms.interpolation import Interpolation, trust_region
+from zofw.algorithms.interpolation.frame import Frame
+from zofw.algorithms.interpolation.state import State
+from zofw.algorithms.registry import methods
+from zofw.core import Array, Ending, Info, Query, Step, Task, objective
+
+FIRST = np.zeros(1, dtype=np.int64)
+
+
+@methods.register("composite")
+@dataclass(frozen=True)
+class Composite(Interpolation):
+    """Settings of the composite method: there is nothing to tune.
+
+    Queries: n for the first vector, n·r for the first points, then n an iteration, r ≤ d the dimension of the set.
+    """
+
+    name: ClassVar[str] = "composite"
+    composes: ClassVar[bool] = True
+    facts: ClassVar[Facts] = Facts(
+        use="the default for residual vectors and other functions of the components",
+        queries="n if t == 0 else adaptive",
+        lmo=("0", "inf"),
+        vectors="N + r",
+        answers=("default",),
+    )
+
+    def init(self, task: Task, x0: Array) -> Models:
+        frame = Frame.of(task, x0)
+        r, width = frame.rank, task.n * task.each or 1
+        return Models(
+            0, x0, x0, x0, frame.basis, np.zeros((1, r)), np.zeros(1), np.zeros(1, dtype=np.int64),
+            np.zeros(r), np.zeros((r, r)), np.zeros((0, r)), np.zeros((0, 2)), stint=10**9,
+            vectors=np.zeros((0, width)), J=np.zeros((width, r)), C=np.zeros((width, r, r)),
+        )  # fmt: skip
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        frame = Frame(task, state.origin, state.basis)
+        if state.t == 0:
+            answer = (yield Query(state.x, task.all, each=task.each)).values
+            state = replace(state.entered(FIRST, FIRST, answer), values=objective(task.outer, answer))
+            alone = Ending(True, "The set is a single point.") if frame.rank == 0 else None
+            info = Info() if alone is None else Info(gap=0.0, gap_error=0.0, bound=0.0, ending=alone)
+            return replace(state, t=1), info
+        if state.t > 1 and state.regime != "model" and state.bound is None and not state.flat:
+            state, info = yield from self._certify(task, frame, state, rng)
+            return replace(state, t=state.t + 1), info
+        if state.t == 1:
+            state = yield from trust_region.design(task, frame, state)
+        elif state.regime == "model" and not state.flat:
+            state = yield from trust_region.advance(task, frame, state)
+        else:
+            state = yield from self._widen(task, frame, state, rng)
+        if state.stint <= 0:
+            state = replace(state, regime="done", stint=10**9)
+        numbers = {"radius": state.delta, "points": float(len(state.chosen))}
+        return replace(state, t=state.t + 1, x=frame.member(state.z)), Info(
+            ending=self._stalled(task, frame, state), numbers=numbers
+        )
