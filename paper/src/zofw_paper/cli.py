@@ -10,10 +10,10 @@ import typer
 from rich.text import Text
 
 from zofw.cli.app import app as zofw_app
-from zofw.cli.console import console, errors, plain_table, told, told_rows
+from zofw.cli.console import console, errors, plain_table, print_result, print_rows
 from zofw.cli.options import Json
 from zofw_paper import EXPERIMENTS
-from zofw_paper.datasets_commands import shelf
+from zofw_paper.datasets_commands import datasets_app
 from zofw_paper.guard import guarded
 from zofw_paper.options import CodeFile, Methods, Only, Out, Profile, Quiet, Spec, WorkersOption
 
@@ -112,7 +112,7 @@ def resume(
     if outcome.result is None:
         return _end([outcome.error])
     end = outcome.result
-    return told(as_json, plain(end), f"{folder}: {end.message} objective {end.objective:.6g}")
+    return print_result(as_json, plain(end), f"{folder}: {end.message} objective {end.objective:.6g}")
 
 
 @app.command("tune")
@@ -142,7 +142,7 @@ def tune_rates(
     with watching(quiet=quiet or as_json) as watcher:
         rates, wrong = tune(experiment, folder, code=_code(code), workers=workers, watcher=watcher)
     rows = [{"case": case, "method": label, "lr": lr} for (case, label), lr in rates.items()]
-    told_rows(as_json, rows, "learning rates", left=2)
+    print_rows(as_json, rows, "learning rates", left=2)
     _end(wrong)
 
 
@@ -289,7 +289,7 @@ def _check(experiment: Experiment, code: Code, as_json: bool) -> None:
         if not row.error
     ]
     heads = "case", "method", "first iteration", "iterations"
-    told(as_json, plain(found), plain_table(None, *heads, rows=rows, left=2))
+    print_result(as_json, plain(found), plain_table(None, *heads, rows=rows, left=2))
     _end([row.error for row in found if row.error])
 
 
@@ -322,7 +322,7 @@ def _show(summary: Summary, made: Mapping[str, Path], as_json: bool, stories: Ma
     from zofw_paper.report import ends, telling
 
     if as_json:
-        return told(True, _short(summary) | ({"stories": plain(stories)} if stories else {}))
+        return print_result(True, _short(summary) | ({"stories": plain(stories)} if stories else {}))
     screen = console()
     if summary.rows:
         screen.print(plain_table(summary.title, *summary.rows[0], rows=summary.lines))
@@ -384,7 +384,7 @@ def _end(sentences: Sequence[str]) -> None:
 def add(application: typer.Typer) -> None:
     """Add the commands of this package to an application."""
     application.add_typer(app)
-    application.add_typer(shelf, name="datasets")
+    application.add_typer(datasets_app, name="datasets")
 
 
 def main() -> None:

@@ -6,15 +6,17 @@ from typing import Annotated
 
 import typer
 
-from zofw.cli.console import console, told_rows
+from zofw.cli.console import console, print_rows
 from zofw.cli.options import Json
 from zofw_paper.guard import guarded
 
 Name = Annotated[str, typer.Argument(help="A name that `zofw datasets list` shows.", show_default=False)]
-shelf = typer.Typer(no_args_is_help=True, help="List, fetch and verify data sets.", rich_markup_mode="rich")
+datasets_app = typer.Typer(
+    no_args_is_help=True, help="List, fetch and verify data sets.", rich_markup_mode="rich"
+)
 
 
-@shelf.command("list")
+@datasets_app.command("list")
 @guarded
 def list_(as_json: Json = False) -> None:
     """List the known data sets and which are on this machine.
@@ -30,10 +32,10 @@ def list_(as_json: Json = False) -> None:
         here = found if places else "embedded"
         part = next(iter(dataset.parts.values()))
         rows.append({"name": name, "n": part.n, "d": part.d, "found": here, "about": dataset.about})
-    told_rows(as_json, rows)
+    print_rows(as_json, rows)
 
 
-@shelf.command("fetch")
+@datasets_app.command("fetch")
 @guarded
 def fetch_(name: Name) -> None:
     """Download the missing files of a data set and verify them.
@@ -46,7 +48,7 @@ def fetch_(name: Name) -> None:
         console().print(f"{file}: {path}", soft_wrap=True)
 
 
-@shelf.command("verify")
+@datasets_app.command("verify")
 @guarded
 def verify_(
     names: Annotated[
@@ -61,7 +63,7 @@ def verify_(
     from zofw_paper.data import datasets, verify
 
     checks = [(name, check) for name in names or datasets() for check in verify(name)]
-    told_rows(
+    print_rows(
         as_json,
         [{"name": name, "file": c.file, "status": c.status, "detail": c.detail} for name, c in checks],
     )

@@ -119,8 +119,8 @@ def render(summary: Summary, images: Mapping[str, Path]) -> str:
     }
     script = extra("plotly.offline", "report").get_plotlyjs() if summary.cases else ""
     drawn = charts(summary) if summary.kind == "curves" else []
-    told = {"s": summary, "charts": drawn, "protocol": protocol(summary), "pictures": pictures}
-    page: str = _environment().get_template(TEMPLATE).render(plotly=markup(script), **told)
+    content = {"s": summary, "charts": drawn, "protocol": protocol(summary), "pictures": pictures}
+    page: str = _environment().get_template(TEMPLATE).render(plotly=markup(script), **content)
     return page
 
 

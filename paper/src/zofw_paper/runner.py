@@ -32,7 +32,7 @@ from zofw_paper.spec import Case, Measure, Method, fingerprint
 from zofw_paper.store import Folder, StoreError, read_json, read_record, write_json, write_trace
 
 REPAYS_COMPILING = 30_000_000  # queries of all runs; below, plain code is done sooner than the compiler
-TOLD_EVERY = 0.25  # seconds between two messages of a worker
+SECONDS_BETWEEN_REPORTS = 0.25  # seconds between two messages of a worker
 SECONDS_TO_SAVE = 10.0  # for a worker whose parent is gone
 MISTAKES = (
     ValueError,
@@ -230,7 +230,7 @@ class _Watch:
 
     def __init__(self, unit: Unit, ready: Built, tell: Callable[[UnitProgress], None]) -> None:
         self.unit, self.ready, self.tell = unit, ready, tell
-        self.told = 0.0
+        self.last_report = 0.0
 
     def annotate(self, trace: Trace, x: Array) -> None:
         """Put the success rate on the first row and the last, where they have none yet; diagnosis."""
@@ -245,8 +245,8 @@ class _Watch:
             with session.clock:
                 self.annotate(session.trace, session.x)
         now = time.monotonic()
-        if now - self.told > TOLD_EVERY:
-            self.told = now
+        if now - self.last_report > SECONDS_BETWEEN_REPORTS:
+            self.last_report = now
             unit, objective = self.unit, session.trace.rows[-1][3]
             spent = session.nfev, unit.case.budget, session.nit
             self.tell(UnitProgress(unit.path, unit.name, *spent, objective, session.seconds))
@@ -378,7 +378,7 @@ def _collect(
     end: Callable[[UnitOutcome], None],
 ) -> None:
     while running:
-        done, _ = wait(running, timeout=TOLD_EVERY, return_when=FIRST_COMPLETED)
+        done, _ = wait(running, timeout=SECONDS_BETWEEN_REPORTS, return_when=FIRST_COMPLETED)
         while True:
             try:
                 tell(messages.get_nowait())

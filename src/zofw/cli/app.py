@@ -19,11 +19,11 @@ from typing import Annotated, Any
 import typer
 
 import zofw
-from zofw.cli.console import console, plain_table, told
-from zofw.cli.desk_commands import counter
-from zofw.cli.extend import EXTENDING
+from zofw.cli.console import console, plain_table, print_result
+from zofw.cli.desk_commands import desk_app
+from zofw.cli.extend import WRITING_YOUR_OWN
 from zofw.cli.guard import CommandError, guarded
-from zofw.cli.information import LOOKING
+from zofw.cli.information import INFORMATION
 from zofw.cli.options import Json
 from zofw.cli.watch import watch
 from zofw.extras import extra
@@ -84,7 +84,7 @@ def demo(
         problem, ball, methods, budget=budget, seeds=1, optimum=optimum, diagnose=12, watch=watch
     )
     heads, rows = found.cells()
-    told(as_json, found.rows(), plain_table(found.measure, *heads, rows=rows))
+    print_result(as_json, found.rows(), plain_table(found.measure, *heads, rows=rows))
     out.mkdir(parents=True, exist_ok=True)
     page = found.report(out / "report.html", "Every method on example data, under one budget", DEMO)
     picture = out / "demo.png"
@@ -126,8 +126,8 @@ def bench(
     raise typer.Exit(subprocess.run(command, cwd=root).returncode)
 
 
-app.add_typer(counter, name="desk")
-for name, function in (LOOKING | EXTENDING | {"watch": watch}).items():
+app.add_typer(desk_app, name="desk")
+for name, function in (INFORMATION | WRITING_YOUR_OWN | {"watch": watch}).items():
     app.command(name)(guarded(function))
 
 

@@ -31,7 +31,7 @@ def plain_table(title: str | None, *heads: str, rows: Iterable[Sequence[str]] = 
     return table
 
 
-def told(as_json: bool, content: object, *shown: Table | Text | str) -> None:
+def print_result(as_json: bool, content: object, *shown: Table | Text | str) -> None:
     """One JSON document for programs, or what people read."""
     if as_json:
         sys.stdout.write(json.dumps(content) + "\n")
@@ -40,12 +40,12 @@ def told(as_json: bool, content: object, *shown: Table | Text | str) -> None:
         console().print(part, soft_wrap=not isinstance(part, Table))
 
 
-def told_rows(
+def print_rows(
     as_json: bool, rows: Sequence[Mapping[str, object]], title: str | None = None, left: int = 99
 ) -> None:
     """Rows alike as one JSON document, or as a table whose first columns are words and the rest numbers."""
     cells = [[_cell(value) for value in row.values()] for row in rows]
-    told(as_json, rows, plain_table(title, *(rows[0] if rows else ()), rows=cells, left=left))
+    print_result(as_json, rows, plain_table(title, *(rows[0] if rows else ()), rows=cells, left=left))
 
 
 def _cell(value: object) -> str:

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 import zofw
-from zofw.cli.console import plain_table, told
+from zofw.cli.console import plain_table, print_result
 from zofw.cli.guard import guarded
 from zofw.cli.options import Json
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 FolderArgument = Annotated[Path, typer.Argument(help="The folder of a desk.", show_default=False)]
 
-counter = typer.Typer(
+desk_app = typer.Typer(
     no_args_is_help=True,
     help="List, show, answer and read the requests of a desk folder.",
     rich_markup_mode="rich",
 )
 
 
-@counter.command("list")
+@desk_app.command("list")
 @guarded
 def list_requests(folder: FolderArgument, as_json: Json = False) -> None:
     """List the open requests.
@@ -41,10 +41,10 @@ def list_requests(folder: FolderArgument, as_json: Json = False) -> None:
         table.add_row(request.id, request.purpose, str(len(request)), str(i), shown)
     reasons = {request.purpose: request.why for request in requests}
     words = [f"{purpose}: {why}" for purpose, why in reasons.items()]
-    told(as_json, [request.document() for request in requests], table, *words)
+    print_result(as_json, [request.document() for request in requests], table, *words)
 
 
-@counter.command()
+@desk_app.command()
 @guarded
 def status(folder: FolderArgument, as_json: Json = False) -> None:
     """Show how far the run is.
@@ -59,10 +59,10 @@ def status(folder: FolderArgument, as_json: Json = False) -> None:
     for room in ("requests", "answers", "refused"):
         files = [file for file in (folder / room).glob("*") if not file.name.endswith(".why.txt")]
         lines.append(f"{room + '/':12} {len(files)} files")
-    told(as_json, found, *lines)
+    print_result(as_json, found, *lines)
 
 
-@counter.command()
+@desk_app.command()
 @guarded
 def answer(
     folder: FolderArgument,
@@ -91,13 +91,13 @@ def answer(
         if request.id == id:
             numbers = [None if text == "-" else _number(text, id) for text in values or []]
             path = zofw.desk.write_answer(folder, request, numbers or None, failed=failed, paid=not unpaid)
-            return told(as_json, {"answer": str(path)}, Text(str(path)))
+            return print_result(as_json, {"answer": str(path)}, Text(str(path)))
     raise zofw.desk.AnswerError(
         f"There is no open request {id!r} in {folder}; `zofw desk list` shows those there are.", id
     )
 
 
-@counter.command()
+@desk_app.command()
 @guarded
 def read(
     folder: FolderArgument,
@@ -125,7 +125,7 @@ def read(
     lines = [f"{look.get('taken', 0)} values taken; {asked} are asked for."]
     lines += [f"{path}: {reason}" for path, reason in look.get("refused", {}).items()]
     lines += [f"{path} is not filled in, or not written to its end." for path in look.get("waiting", [])]
-    told(as_json, found | look, *lines)
+    print_result(as_json, found | look, *lines)
 
 
 def _there(folder: Path, name: str) -> Path:

@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 import zofw
-from zofw.cli.console import console, told
+from zofw.cli.console import console, print_result
 from zofw.cli.guard import CommandError
 from zofw.cli.options import Json
 
@@ -65,7 +65,7 @@ def check_(
     check = vars(zofw.extend).get(f"check_{kind}")
     report = zofw.check_set(found, dim) if check is None else check(found)
     findings = [{"law": f.law, "ok": f.ok, "why": f.why} for f in report.findings]
-    told(as_json, {"ok": report.ok, "subject": report.subject, "laws": findings}, Text(str(report)))
+    print_result(as_json, {"ok": report.ok, "subject": report.subject, "laws": findings}, Text(str(report)))
     if not report.ok:
         raise typer.Exit(1)
 
@@ -131,4 +131,4 @@ def _made(found: Any, path: str) -> Any:
         ) from error
 
 
-EXTENDING: dict[str, Callable[..., None]] = {"new": new_, "check": check_}
+WRITING_YOUR_OWN: dict[str, Callable[..., None]] = {"new": new_, "check": check_}

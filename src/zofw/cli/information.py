@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import zofw
-from zofw.cli.console import told, told_rows
+from zofw.cli.console import print_result, print_rows
 from zofw.cli.options import Json
 from zofw.cli.plain_text import plain
 from zofw.registry import Registry
@@ -49,7 +49,7 @@ def _listed(describe: Callable[[Any], dict[str, str]], as_json: bool, *registrie
         named |= {
             name: registry[name] for name in (registry.others if isinstance(registry, Registry) else ())
         }
-    told_rows(as_json, [{"name": name, **describe(made)} for name, made in named.items()])
+    print_rows(as_json, [{"name": name, **describe(made)} for name, made in named.items()])
 
 
 def _method(cls: type[Described]) -> dict[str, str]:
@@ -117,7 +117,7 @@ def doctor(
     """
     if not kernels_:
         facts = _installation()
-        return told(as_json, facts, *(f"{name:22} {fact}" for name, fact in facts.items()))
+        return print_result(as_json, facts, *(f"{name:22} {fact}" for name, fact in facts.items()))
     import numpy as np
 
     from zofw.core import Batch, Query, Stencil
@@ -132,7 +132,7 @@ def doctor(
         asked = stencil + ", variance" * variance + ", paired" * paired
         runs = kernel_for(query, storage == "sparse")._asdict()
         rows = [{"law": law, "storage": storage, "stencil": asked, **runs, "code": _code()}]
-    return told_rows(as_json, rows)
+    return print_rows(as_json, rows)
 
 
 def _installation() -> dict[str, object]:
@@ -171,6 +171,6 @@ def _importable(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
 
 
-LOOKING: dict[str, Callable[..., None]] = {
+INFORMATION: dict[str, Callable[..., None]] = {
     command.__name__: command for command in (methods, sets, laws, problems, doctor)
 }
