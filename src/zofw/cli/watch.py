@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import zofw
-from zofw.cli.console import console, plain_table, told
+from zofw.cli.console import console, plain_table, print_result
 from zofw.cli.guard import CommandError
 from zofw.cli.options import Json
 
@@ -282,7 +282,9 @@ def watch(
 
     found = seen()
     if once or as_json:
-        return told(as_json, dataclasses.asdict(found) | {"left": found.left}, *found_lines(found, price))
+        return print_result(
+            as_json, dataclasses.asdict(found) | {"left": found.left}, *found_lines(found, price)
+        )
     with Live(shown(found), console=console(), auto_refresh=False) as live:
         while found.status == zofw.Status.RUNNING.name:
             time.sleep(every)
