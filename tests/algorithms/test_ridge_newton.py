@@ -22,7 +22,7 @@ from zofw.problems import BlackBox, Logistic, MatrixCompletion
 
 def text(n: int = 300, d: int = 80, seed: int = 0) -> Logistic:
     rng = np.random.default_rng(seed)
-    Z = sp.csr_array(sp.random_array((n, d), density=0.08, rng=rng, format="csr"))
+    Z = sp.csr_array(sp.random_array((n, d), density=0.08, random_state=rng, format="csr"))
     hidden = Z @ np.where(np.arange(d) < 4, 5.0, 0.0)
     return Logistic(Z, np.where(rng.random(n) < 1 / (1 + np.exp(1 - hidden)), 1.0, -1.0))
 

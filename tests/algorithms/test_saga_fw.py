@@ -52,7 +52,7 @@ def test_first_iterations_equal_the_box(b: int) -> None:
 
 def test_structure_changes_the_price_and_nothing_else() -> None:
     rng = np.random.default_rng(0)
-    Z = sp.csr_array(sp.random_array((60, 30), density=0.1, rng=rng, format="csr"))
+    Z = sp.csr_array(sp.random_array((60, 30), density=0.1, random_state=rng, format="csr"))
     f = Logistic(Z, np.where(rng.random(60) < 0.5, -1.0, 1.0))
     known, unknown = (
         zofw.minimize(f, zofw.L1Ball(5.0), method=SAGAFW(3, 0.05), max_iter=40, rng=0, structure=structure)
@@ -65,7 +65,7 @@ def test_structure_changes_the_price_and_nothing_else() -> None:
 
 def test_a_black_box_with_a_support_is_minimised_as_the_problem_it_is() -> None:
     rng = np.random.default_rng(1)
-    Z = sp.csr_array(sp.random_array((40, 25), density=0.1, rng=rng, format="csr"))
+    Z = sp.csr_array(sp.random_array((40, 25), density=0.1, random_state=rng, format="csr"))
     f = Logistic(Z, np.ones(40))
     box = BlackBox(lambda x, i: float(f.values(x[None], np.array([i]))[0, 0]), 25, 40, support=Z)
     runs = [

@@ -31,7 +31,7 @@ def test_every_view_is_of_one_matrix(law, d, b):
     M = U.columns(0, b)
     assert M.shape == (d, b) and (U.dim, U.count) == (d, b)
     c, g = rng(1).standard_normal(b), rng(2).standard_normal(d)
-    Z = sp.random_array((9, d), density=0.4, rng=rng(3)).tocsr()
+    Z = sp.random_array((9, d), density=0.4, random_state=rng(3)).tocsr()
     np.testing.assert_array_equal(np.concatenate([U.columns(j, j + 1) for j in range(b)], axis=1), M)
     np.testing.assert_array_equal(np.concatenate([U.columns(0, b // 2), U.columns(b // 2, b)], axis=1), M)
     np.testing.assert_array_equal(U.rows(np.arange(d)[::-1]), M[::-1])
@@ -91,7 +91,7 @@ def test_the_whole_basis_is_the_identity():
 
 def test_explicit_columns_dense_and_sparse():
     M = rng().standard_normal((7, 3))
-    Z = sp.random_array((4, 7), density=0.5, rng=rng(1)).tocsr()
+    Z = sp.random_array((4, 7), density=0.5, random_state=rng(1)).tocsr()
     for U in (Explicit(M), Explicit(sp.csc_array(M))):
         assert (U.dim, U.count) == (7, 3)
         np.testing.assert_allclose(U.columns(1, 3), M[:, 1:3])

@@ -46,7 +46,7 @@ def test_the_others_are_independent_of_the_columns_of_the_matrix():
 
 def sparse_problem():
     rng = np.random.default_rng(1)
-    Z = sp.csr_array(sp.random_array((60, 40), density=0.08, rng=rng, format="csr"))
+    Z = sp.csr_array(sp.random_array((60, 40), density=0.08, random_state=rng, format="csr"))
     return Logistic(Z, rng.choice([-1.0, 1.0], 60))
 
 

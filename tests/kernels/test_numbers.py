@@ -46,7 +46,7 @@ def bits(array):
 
 
 def sparse(rng, rows, dim, index=np.int32):
-    Z = sp.csr_array(sp.random_array((rows, dim), density=0.2, rng=rng, format="csr"))
+    Z = sp.csr_array(sp.random_array((rows, dim), density=0.2, random_state=rng, format="csr"))
     return sp.csr_array((Z.data - 0.5, Z.indices.astype(index), Z.indptr.astype(index)), shape=Z.shape)
 
 

@@ -66,7 +66,7 @@ def sums(*arguments):
 def test_sums_along_coordinates(monkeypatch, name, sides, subset):
     rng = np.random.default_rng(4)
     monkeypatch.setattr("zofw.kernels.losses.GROUP_LINES", 40)
-    A = sp.csr_array(sp.random_array((150, 30), density=0.2, rng=rng, format="csr"))
+    A = sp.csr_array(sp.random_array((150, 30), density=0.2, random_state=rng, format="csr"))
     A.data = rng.standard_normal(A.nnz) * rng.choice([1.0, 50.0], A.nnz)
     place = None
     wanted = np.arange(30)
@@ -137,7 +137,7 @@ def test_sums_do_not_depend_on_the_threads(monkeypatch):
 
 def test_rows_are_picked_without_a_copy_and_multiply_like_the_matrix(monkeypatch):
     rng = np.random.default_rng(2)
-    A = sp.csr_array(sp.random_array((60, 90), density=0.1, rng=rng, format="csr"))
+    A = sp.csr_array(sp.random_array((60, 90), density=0.1, random_state=rng, format="csr"))
     picked = rng.integers(60, size=25)
     rows = Rows.of(A, picked)
     assert rows.data is A.data and rows.size == 25 and Rows.of(A).about == A.nnz
@@ -165,7 +165,7 @@ def test_the_sum_over_all_rows(monkeypatch, name, n):
 def test_an_answer_in_one_call_has_the_bits_of_its_parts(monkeypatch, name, kind, dim, count):
     monkeypatch.setenv("ZOFW_KERNELS", "numba")
     rng = np.random.default_rng(dim + count)
-    A = sp.csr_array(sp.random_array((90, dim), density=0.1, rng=rng, format="csr"))
+    A = sp.csr_array(sp.random_array((90, dim), density=0.1, random_state=rng, format="csr"))
     A.data = rng.standard_normal(A.nnz) * np.repeat(
         np.where(np.arange(90) % 5 == 0, 60.0, 1.0), np.diff(A.indptr)
     )
@@ -191,7 +191,7 @@ def test_an_answer_in_one_call_does_not_depend_on_the_threads(monkeypatch):
     monkeypatch.setattr(threads, "THREADS_REPAY", 0)
     monkeypatch.setenv("ZOFW_KERNELS", "numba")
     rng = np.random.default_rng(0)
-    A = sp.csr_array(sp.random_array((500, 4000), density=0.01, rng=rng, format="csr"))
+    A = sp.csr_array(sp.random_array((500, 4000), density=0.01, random_state=rng, format="csr"))
     for kind in ("signs", "normals"):
         results = []
         for count in ("1", "2", "3"):

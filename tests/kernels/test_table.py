@@ -15,7 +15,9 @@ from zofw.core import Batch, Query, Stencil
 from zofw.kernels import table
 from zofw.problems import Logistic, evaluate
 
-SPARSE = sp.csr_array(sp.random_array((40, 3000), density=0.02, rng=np.random.default_rng(0), format="csr"))
+SPARSE = sp.csr_array(
+    sp.random_array((40, 3000), density=0.02, random_state=np.random.default_rng(0), format="csr")
+)
 LAWS = {name: law() for name, law in zofw.laws().items()}
 
 

@@ -45,7 +45,7 @@ def directions(law: str, count: int = 5):
     if law == "atoms":
         return Explicit(rng.normal(size=(DIM, count)))
     if law == "sparse atoms":
-        return Explicit(sp.random_array((DIM, count), density=0.3, rng=rng))
+        return Explicit(sp.random_array((DIM, count), density=0.3, random_state=rng))
     return laws[law]().draw(rng, DIM, count)
 
 
@@ -202,7 +202,7 @@ def test_smoothness_constants_bound_the_change_of_the_gradient(kind):
 
 
 def test_the_largest_singular_value_of_a_larger_matrix():
-    Z = sp.random_array((300, 90), density=0.1, rng=np.random.default_rng(0)).tocsr()
+    Z = sp.random_array((300, 90), density=0.1, random_state=np.random.default_rng(0)).tocsr()
     problem = LeastSquares(Z, np.zeros(300))
     assert pytest.approx(np.linalg.norm(Z.toarray(), 2) ** 2 / 300, rel=1e-10) == problem.L
     assert pytest.approx(problem.L * 300 / 90, rel=1e-10) == LeastSquares(Z.T, np.zeros(90)).L
@@ -210,7 +210,7 @@ def test_the_largest_singular_value_of_a_larger_matrix():
 
 def test_paired_products_touch_many_rows_of_u_or_few(monkeypatch):
     rng = np.random.default_rng(0)
-    Z = sp.random_array((60, 50), density=0.2, rng=rng).tocsr()
+    Z = sp.random_array((60, 50), density=0.2, random_state=rng).tocsr()
     U = laws["gaussian"]().draw(rng, 50, 60)
     expected = np.einsum("ij,ji->i", Z.toarray(), U.columns(0, 60))
     for limit in (1 << 22, 200, 1):
@@ -325,7 +325,7 @@ def test_a_whole_basis_needs_memory_of_the_order_of_the_nonzeros():
 
     rng = np.random.default_rng(0)
     n, dim = 20_000, 30_000
-    Z = sp.random_array((n, dim), density=5e-4, rng=rng, format="csr")
+    Z = sp.random_array((n, dim), density=5e-4, random_state=rng, format="csr")
     problem = Logistic(Z, rng.choice([-1.0, 1.0], size=n))
     query = Query(np.zeros((2, dim)), Batch(n), basis(dim), 1e-3, Stencil.CENTRAL, variance=True)
     tracemalloc.start()
@@ -339,7 +339,7 @@ def test_a_whole_basis_needs_memory_of_the_order_of_the_nonzeros():
 
 def test_coordinates_in_a_large_dimension_agree_with_dense_points():
     rng = np.random.default_rng(0)
-    Z = sp.random_array((500, 400), density=0.05, rng=rng, format="csr")
+    Z = sp.random_array((500, 400), density=0.05, random_state=rng, format="csr")
     problem = Correntropy(Z, rng.normal(size=500))
     query = Query(
         rng.normal(size=400),

@@ -16,7 +16,7 @@ from zofw.problems import BlackBox, Correntropy, LeastSquares, Logistic, MatrixC
 
 N, D = 30, 12
 RNG = np.random.default_rng(0)
-Z = sp.csr_array(sp.random_array((N, D), density=0.25, rng=RNG, format="csr"))
+Z = sp.csr_array(sp.random_array((N, D), density=0.25, random_state=RNG, format="csr"))
 Y = np.where(RNG.random(N) < 0.5, -1.0, 1.0)
 LOGISTIC = Logistic(Z, Y)
 PLACES = RNG.integers(3, size=N), RNG.integers(4, size=N)
@@ -206,7 +206,7 @@ def test_points_ahead_have_no_variance_and_two_sides_no_values():
 
 def test_the_default_certifies_by_the_support_of_its_components():
     rng = np.random.default_rng(3)
-    samples = sp.csr_array(sp.random_array((60, 150), density=0.02, rng=rng, format="csr"))
+    samples = sp.csr_array(sp.random_array((60, 150), density=0.02, random_state=rng, format="csr"))
     f = Logistic(samples, np.where(rng.random(60) < 0.5, -1.0, 1.0))
     known, unknown = (
         zofw.minimize(f, zofw.L1Ball(1.0), budget=300_000, gap_tol=1e-4, rng=0, structure=structure)

@@ -45,7 +45,7 @@ def test_plain_values_round_trip():
     again = decode(json.loads(json.dumps(encode(value, arrays))), arrays)
     assert again["a"] == value["a"] and again[3] == value[3] and again["b"][2] is Stencil.FORWARD
     np.testing.assert_array_equal(again["b"][0], value["b"][0])
-    matrix = sp.random_array((4, 5), density=0.5, rng=0).tocsc()
+    matrix = sp.random_array((4, 5), density=0.5, random_state=0).tocsc()
     arrays = {}
     np.testing.assert_array_equal(decode(encode(matrix, arrays), arrays).toarray(), matrix.toarray())
 

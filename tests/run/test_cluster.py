@@ -100,7 +100,7 @@ def test_tiles(kind, client):
 @pytest.mark.parametrize("kind", ["text", "matrix", "cut"])
 def test_own_coordinates(kind, method, client, tmp_path):
     rng = np.random.default_rng(0)
-    Z = sp.csr_array(sp.random_array((3000, 200), density=0.02, rng=rng, format="csr"))
+    Z = sp.csr_array(sp.random_array((3000, 200), density=0.02, random_state=rng, format="csr"))
     y = np.where(rng.random(3000) < 0.5, 1.0, -1.0)
     text = zofw.problems.Logistic(Z, y)
     row, column = np.divmod(rng.permutation(900)[:400], 30)

@@ -144,7 +144,7 @@ def test_a_saved_run_keeps_its_number_of_workers_or_says_that_it_has_another(tmp
 
 def models():
     rng = np.random.default_rng(2)
-    Z = sp.random_array((400, 30), density=0.2, rng=rng, format="csr")
+    Z = sp.random_array((400, 30), density=0.2, random_state=rng, format="csr")
     y = np.where(rng.random(400) < 0.5, -1.0, 1.0)
     return {
         "sparse": Logistic(Z, y),

@@ -161,6 +161,7 @@ def test_the_trace_begins_at_x0_and_ends_at_x():
     assert result.fun == trace.objective.min() == zofw.problems.mean_value(f, result.x)
     assert result.ndiagnosis == len(trace) * f.n
     assert np.all(np.diff(trace.time) >= 0) and set(trace.names) == {"gap", "gamma"}
+    pytest.importorskip("pandas")
     assert list(trace.to_frame().columns)[:5] == ["nit", "nfev", "nlmo", "fun", "time"]
     with pytest.raises(KeyError, match="has no column 'nothing'"):
         trace["nothing"]
@@ -296,7 +297,7 @@ def test_results_plot_and_survive_a_file(tmp_path):
         and again.trace.rows == result.trace.rows
         and again.ledger == result.ledger
     )
-    import matplotlib
+    matplotlib = pytest.importorskip("matplotlib")
 
     matplotlib.use("agg")
     assert result.plot().get_xlabel().startswith("queries")
