@@ -23,6 +23,7 @@ LETTERS = {
     "R": "R",
     "L": "L",
     "beta": r"\beta",
+    "rho": r"\rho_t",
     "eta": r"\eta_t",
     "mu": r"\mu_t",
     "inf": r"\infty",

@@ -25,7 +25,7 @@ QUESTIONS = {
 }
 """The chart of the page "Choose a method", from top to bottom; a method names those that lead to it."""
 
-LETTERS = {"S": "batch_size", "b": "directions", "q": "period"}
+LETTERS = {"S": "batch_size", "b": "directions", "q": "period", "rho": "averaging"}
 """Letters of formulas and the settings they stand for, unless a method states others."""
 
 OPERATORS: dict[type[ast.AST], Callable[..., float]] = {

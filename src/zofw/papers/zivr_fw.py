@@ -63,7 +63,6 @@ class ZIVRFW(Method):
         use="small n·d, long runs, and iterations of two queries for each coordinate",
         queries="2*b",
         vectors="n + 3",
-        letters={"rho": "averaging"},
         estimate=Estimate("d/b - 1", later="rho"),
         within=10_000,
     )

@@ -55,7 +55,6 @@ class ZOSFW(Method):
         convex=r"$O(d/\varepsilon^3)$",
         nonconvex="see `zo-sfw-nonconvex`",
         answers=("short",),
-        letters={"rho": "averaging"},
         estimate=Estimate("(d + 1)/b", "2/b", mean="(1 + d/b)**(-1/3)", later="rho"),
     )
 
