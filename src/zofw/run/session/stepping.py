@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from zofw.core import Answer, Array, Ending, Info, OutOfBudget, Query, Task
+from zofw.core import Answer, Array, Ending, FirstOrder, Info, OutOfBudget, Query, Task
 from zofw.run.given import put_back
 from zofw.run.record.run import Iteration, Known, Run
 from zofw.run.record.status import Status
@@ -108,6 +108,9 @@ class Stepping:
             return
         if not run.trace.rows:  # x_0, once an iteration can be paid
             self._record()
+            if run.wants and isinstance(run.method, FirstOrder):  # it asks nothing, so x_0 would be gone
+                self._steps, run.waiting, run.turns = None, True, run.turns - 1
+                return
         self._advance()
 
     def _without_budget(self) -> Status:
