@@ -85,9 +85,10 @@ class Answering:
 
     def answer(self, session: Session) -> None:
         """Have the open query evaluated, and rows that are owed, until the session asks another one."""
-        asked, run = session.rules.open, session.run
-        self._look_for_owed(run.pending)
-        if asked is not None and asked.number not in {job.number for job in self._jobs.values()}:
+        asked, pending = session.rules.open, session.run.pending
+        if self._jobs or pending:
+            self._look_for_owed(pending)
+        if asked is not None:
             answer = OpenAnswer(self.able, asked.query, session.files is not None)
             for part in asked.parts:  # from before this process
                 answer.restore(TilePart(part.tile, Sums(part.values, part.squares)))
@@ -95,7 +96,10 @@ class Answering:
             self._begin(Job(answer, asked.number, rows))
         attempts = Attempts(self, session)
         self._work(attempts)
-        attempts.end()
+        if asked is not None and asked.rows is None:
+            del self._jobs[answer]
+        if attempts.over or not attempts.answered:
+            attempts.end()
 
     def _begin(self, job: Job) -> None:
         self._jobs[job.answer] = job
@@ -126,7 +130,8 @@ class Answering:
             self._todo.clear()
         try:
             waiting, self.foreign[:] = list(self.foreign), []
-            for outcome in itertools.chain(waiting, self.engine.outcomes(self._todo)):
+            outcomes = self.engine.outcomes(self._todo)
+            for outcome in itertools.chain(waiting, outcomes) if waiting else outcomes:
                 if outcome is not None and outcome.answer not in self._jobs:
                     self.foreign.append(outcome)
                 elif outcome is not None:
@@ -137,7 +142,8 @@ class Answering:
                             signals.sleep(wait)
                             again = [(outcome.answer, tile) for tile in outcome.left]
                             self._todo.extendleft(reversed(again))
-                attempts.interrupted |= attempts.stops and signals.received is not None
+                if signals.received is not None:
+                    attempts.interrupted |= attempts.stops
                 if attempts.over:
                     self._todo.clear()
                     self.engine.cancel()
@@ -215,7 +221,7 @@ class Attempts:
         job = self.answering.job(answer)
         if outcome.recomputed:
             session.put(Failed(job.number, again=outcome.recomputed))
-        if job.rows is None and answer.complete:
+        if answer.complete and job.rows is None:
             self._tell(session, answer)
             return
         for tile, sums in news:
@@ -296,7 +302,7 @@ class Attempts:
                 session.put(event)
         if isinstance(self.error, Escaped):
             raise self.error.raised or self.error
-        if self.unaffordable or (self.answered and not self.over):
+        if self.unaffordable:
             return
         if self.interrupted:
             raise Interrupted

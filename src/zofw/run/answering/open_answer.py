@@ -6,6 +6,7 @@ import bisect
 import itertools
 import uuid
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +29,16 @@ class OpenAnswer:
         self.cellwise = able.cells is not None
         self.tiles = tiles(able, query)
         self.paid = 0  # evaluations in the parts that are known
-        self.token = uuid.uuid4().hex  # by which workers know it
         self._left = len(self.tiles)
         self._sums: list[Sums | None] = [None] * self._left
         self._cells: dict[int, tuple[Array, NDArray[np.bool_]]] = {}
         self._places: dict[Tile, int] = {}
         self._ends: list[int] = []
+
+    @cached_property
+    def token(self) -> str:
+        """Return the name by which workers know the query."""
+        return uuid.uuid4().hex
 
     @property
     def complete(self) -> bool:

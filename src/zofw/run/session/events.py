@@ -1,7 +1,8 @@
 """The seven events of a run: a run is what its events, applied in their order, have made of it.
 
-Every event has the number of the query that was open when it came and the seconds of the run. None
-of them holds a clock, a file or a function, so the same events give the same run at any time.
+Every event has the number of the query that was open when it came and the seconds of the run, which
+are set when it is put; nothing changes it after that. None of them holds a clock, a file or a
+function, so the same events give the same run at any time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from zofw.core import Array, Tile
 from zofw.run.record.status import Status
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Answered:
     """All values of the open query, and the variances if it asks for them."""
 
@@ -24,7 +25,7 @@ class Answered:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Part:
     """Sums of a tile, or single evaluations: of the open query, or of one whose rows come late."""
 
@@ -35,7 +36,7 @@ class Part:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Failed:
     """Evaluations without a value: ``cost`` is charged, ``again`` were lost with their worker.
 
@@ -51,7 +52,7 @@ class Failed:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Dropped:
     """The open iteration is given up and begun again with other random numbers."""
 
@@ -59,7 +60,7 @@ class Dropped:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Diagnosed:
     """The exact objective for a row of the trace; ``cost`` evaluations that nobody charges."""
 
@@ -70,7 +71,7 @@ class Diagnosed:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Extended:
     """Limits are replaced, and a run that had stopped continues; ``turn`` iterations had begun."""
 
@@ -80,7 +81,7 @@ class Extended:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Stopped:
     """The run is ended from outside, with a status and perhaps a reason."""
 

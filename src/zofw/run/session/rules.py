@@ -106,11 +106,16 @@ class Rules(Stepping):
     # ------------------------------------------------------------------ answers
 
     def _answered(self, event: Answered) -> None:
-        asked = self.open
+        run, asked = self.run, self.open
         assert asked is not None
         if asked.rows is None:
             self._charge(asked.query.purpose.line, asked.left)
-            self._use(Answer(event.values, event.variance, asked.number, self._late()))
+            answer = Answer.__new__(Answer)
+            late = self._late() if run.late else ()
+            vars(answer).update(
+                values=event.values, variance=event.variance, query=asked.number, late=late
+            )
+            self._use(answer)
             return
         for row in np.flatnonzero(np.isnan(asked.rows)).tolist():
             if not math.isnan(value := float(event.values[row, 0])):

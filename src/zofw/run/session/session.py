@@ -172,15 +172,17 @@ class Session(RunView):
                     "the answer once."
                 )
             if isinstance(answer, Answer) and not query.variance and query.fits(answer.values):
-                sound = Answer(answer.values.copy())
+                sound, values, variance = answer, answer.values.copy(), None
             else:
                 sound = check_answer(query, answer)
+                values, variance = sound.values, sound.variance
             if query.radius <= self._radii.below:
                 self._radii(query, sound)
             if self.run.n == 1 or (query.batch.indices is None and not query.paired):
                 self._assumptions(query, sound, self.run)
             self._answered = query
-            self.put(Answered(asked.number, sound.values, sound.variance))
+            self._enter(Answered(asked.number, values, variance))
+            self._settle()
 
     def put(self, event: Event) -> None:
         """Take an event: check it, keep it, apply it; then begin what is to be begun.
@@ -193,7 +195,7 @@ class Session(RunView):
             self._settle()
 
     def _enter(self, event: Event) -> None:
-        vars(event).update(seconds=self.clock.read())
+        event.seconds = self.clock.read()
         self.rules.check(event)
         self.store.append(self.run.serial, event)
         self.rules.apply(event)
@@ -252,7 +254,8 @@ class Session(RunView):
                 self._enter(Stopped(run.number, Status.MAX_TIME, run.turns))
                 continue
             if run.waiting and run.status is Status.RUNNING:
-                run.seconds = self.clock.read()
+                if not run.nfev:  # no event has the time
+                    run.seconds = self.clock.read()
                 if self.store.due:
                     self.store.keep(run)
                 rules.go_on()
