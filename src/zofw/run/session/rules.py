@@ -112,9 +112,7 @@ class Rules(Stepping):
             self._charge(asked.query.purpose.line, asked.left)
             answer = Answer.__new__(Answer)
             late = self._late() if run.late else ()
-            vars(answer).update(
-                values=event.values, variance=event.variance, query=asked.number, late=late
-            )
+            vars(answer).update(values=event.values, variance=event.variance, query=asked.number, late=late)
             self._use(answer)
             return
         for row in np.flatnonzero(np.isnan(asked.rows)).tolist():
