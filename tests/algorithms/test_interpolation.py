@@ -261,17 +261,18 @@ def test_a_hull_of_atoms_that_rounding_empties_ends_its_subproblem(size, seed):
     assert float(slope @ (result.x - region.lmo(slope))) <= 1e-5
 
 
-@pytest.mark.parametrize("name", SETS)
-def test_a_gap_that_is_asked_for_ends_the_run_early(name):
+def test_a_gap_that_is_asked_for_ends_the_run_early():
     target = np.linspace(-0.3, 0.6, D)
     f = lambda x: float(np.sum((x - target) ** 4 + (x - target) ** 2))  # noqa: E731
-    loose, _ = run(f, SETS[name], 200 * D, gap_tol=1e-1)
-    tight, _ = run(f, SETS[name], 200 * D, gap_tol=1e-4)
-    for result, tol in ((loose, 1e-1), (tight, 1e-4)):
-        slope = 4 * (result.x - target) ** 3 + 2 * (result.x - target)
-        assert result.status is zofw.Status.CONVERGED and result.gap <= tol
-        assert float(slope @ (result.x - SETS[name].lmo(slope))) <= tol
-    assert loose.nfev <= tight.nfev
+    spent = []
+    for tol in (1e-1, 1e-4):
+        results = {name: run(f, region, 200 * D, gap_tol=tol)[0] for name, region in SETS.items()}
+        spent.append(sum(result.nfev for result in results.values()))
+        for name, result in results.items():
+            slope = 4 * (result.x - target) ** 3 + 2 * (result.x - target)
+            assert result.status is zofw.Status.CONVERGED and result.gap <= tol
+            assert float(slope @ (result.x - SETS[name].lmo(slope))) <= tol
+    assert spent[0] < 0.9 * spent[1]
 
 
 def test_a_run_that_certifies_nothing_looks_on_until_its_budget_is_spent():
@@ -512,3 +513,41 @@ def test_error_rates_of_few_samples_are_never_called_converged(seed):
 def test_one_variable_whose_values_are_symmetric_is_certified():
     result, _ = run(lambda x: 1e6 + 1e3 * float(x[0] ** 2), zofw.Box(-1.0, 1.0), 100, dim=1)
     assert result.status is zofw.Status.CONVERGED and result.nfev <= 40
+
+
+def ellipsoid(widths):
+    """A quadratic of condition 10 in units of the widths."""
+    rng = np.random.default_rng(5)
+    Q = np.linalg.qr(rng.standard_normal((D, D)))[0]
+    H, c = (Q * np.logspace(0.0, 1.0, D)) @ Q.T, rng.uniform(0.2, 0.8, D)
+    return lambda x: float((x / widths - c) @ H @ (x / widths - c))
+
+
+def test_units_of_the_variables_do_not_matter():
+    """Sides from 10⁻³ to 10³ cost what the unit cube costs, and a function that is round in x itself no more than twice that."""
+    spent = []
+    for widths in (np.ones(D), 10.0 ** np.linspace(-3.0, 3.0, D)):
+        result, asked = run(ellipsoid(widths), zofw.Box(np.zeros(D), widths), 400, x0=0.5 * widths)
+        assert result.fun < 1e-9 and all((x >= 0).all() and (x <= widths).all() for x in asked)
+        spent.append(result.nfev)
+    assert spent[1] <= 1.3 * spent[0]
+    widths = 10.0 ** np.linspace(-1.0, 1.0, D)
+    centre = 0.4 * widths
+    _, asked = run(
+        lambda x: float(np.sum((x - centre) ** 2)), zofw.Box(np.zeros(D), widths), 400, x0=0.5 * widths
+    )
+    values = np.array([np.sum((x - centre) ** 2) for x in asked])
+    assert np.flatnonzero(values < 1e-6 * values[0])[0] <= 2 * spent[0]
+
+
+@pytest.mark.parametrize("region", ["box", "polytope"])
+def test_the_resolution_is_a_distance_in_the_users_units(region):
+    widths = 10.0 ** np.linspace(-1.0, 1.0, D)
+    polytope = zofw.Polytope(np.ones((1, D)) / widths, [0.8 * D], bounds=[(0.0, w) for w in widths])
+    region = zofw.Box(np.zeros(D), widths) if region == "box" else polytope
+    f = ellipsoid(widths)
+    result, asked = run(f, region, 300, x0=0.5 * widths, resolution=1e-2)
+    points = np.unique(asked, axis=0)  # one of them twice, for the noise
+    away = np.linalg.norm(points[:, None] - points, axis=2) + np.eye(len(points))
+    assert len(points) >= len(asked) - 1 and away.min() >= (1 - 1e-6) * 1e-2
+    assert result.fun <= 1e-2 * f(0.5 * widths)

@@ -33,7 +33,6 @@ from zofw.algorithms.explore_correct import State as Sampled
 from zofw.algorithms.explore_correct.certify import spent
 from zofw.algorithms.facts import Facts
 from zofw.algorithms.interpolation import Interpolation
-from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.state import State as Whole
 from zofw.algorithms.interpolation.trust_region import planned
 from zofw.algorithms.model.certificate import UNKNOWN
@@ -204,7 +203,7 @@ def sampled_curvature(
     task: Task, view: Task, whole: Whole, rng: np.random.Generator
 ) -> Generator[Query, Answer, Array | None]:
     """Measure H at the start of Interpolation on a sample; None if that would be too small or too dear."""
-    frame = Frame(task, whole.origin, whole.basis)
+    frame = whole.frame(task)
     r = frame.rank
     points = (r + 1) * (r + 2) // 2
     least, most = (share * r for share in CURVATURE)

@@ -52,14 +52,11 @@ class Composite(Interpolation):
     def init(self, task: Task, x0: Array) -> Models:
         frame = Frame.of(task, x0)
         r, width = frame.rank, task.n * task.each or 1
-        return Models(
-            0, x0, x0, x0, frame.basis, np.zeros((1, r)), np.zeros(1), np.zeros(1, dtype=np.int64),
-            np.zeros(r), np.zeros((r, r)), np.zeros((0, r)), np.zeros((0, 2)), stint=10**9,
-            vectors=np.zeros((0, width)), J=np.zeros((width, r)), C=np.zeros((width, r, r)),
-        )  # fmt: skip
+        vectors, J, C = np.zeros((0, width)), np.zeros((width, r)), np.zeros((width, r, r))
+        return Models.begun(frame, x0[None, :], np.zeros(1), vectors=vectors, J=J, C=C)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
-        frame = Frame(task, state.origin, state.basis)
+        frame = state.frame(task)
         if state.t == 0:
             answer = (yield Query(state.x, task.all, each=task.each)).values
             state = replace(state.entered(FIRST, FIRST, answer), values=objective(task.outer, answer))

@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 
 from zofw.algorithms.facts import Facts
-from zofw.algorithms.interpolation import kinks, regression, rounds, trust_region
+from zofw.algorithms.interpolation import kinks, regression, rounds, trust_region, units
 from zofw.algorithms.interpolation.certificate import CONFIDENCE, certify
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.state import Action, State, ask
@@ -65,14 +65,8 @@ class Interpolation:
     )
 
     def init(self, task: Task, x0: Array) -> State:
-        frame = Frame.of(task, x0)
-        r = frame.rank
         points, values = (x0[None, :], np.zeros(1)) if task.known is None else task.known
-        return State(
-            0, x0, x0, x0, frame.basis, frame.inward(points), values, np.zeros(1, dtype=np.int64),
-            np.zeros(r), np.zeros((r, r)), np.zeros((0, r)), np.zeros((0, 2)), stint=10**9,
-            informed=task.known is not None,
-        )  # fmt: skip
+        return State.begun(Frame.of(task, x0), points, values, informed=task.known is not None)
 
     def most(self, task: Task, state: State) -> float:
         """Queries of the coming iteration: a value, or a sweep; a certificate may begin again, and states none."""
@@ -85,7 +79,8 @@ class Interpolation:
         return task.n * ((1 if single else len(state.g) + 1) + again)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
-        frame, paid = Frame(task, state.origin, state.basis), len(state.values)
+        state = units.suited(state.frame(task), state)
+        frame, paid = state.frame(task), len(state.values)
         if state.t == 0 and frame.rank > 0 and task.workers > 1:
             state = yield from rounds.begin(task, frame, state, rng)
             numbers = {"radius": state.delta, "points": float(len(state.chosen))}
@@ -143,7 +138,7 @@ class Interpolation:
     def _turn(frame: Frame, state: State) -> State:
         """Which regime is next, once a stint has ended."""
         r, paid, value = frame.rank, len(state.values), state.value
-        ended = trust_region.ended(frame.task, state)
+        ended = trust_region.ended(frame, state)
         if state.regime == "model" and state.bundle is None and trust_region.kink(state):
             return replace(state, regime="bundle", stint=FIRST_SWEEPS * (r + 1), mark=(paid, value))
         if state.stint > 0 or state.regime not in ("model", "bundle"):
@@ -182,6 +177,7 @@ class Interpolation:
         """A bound of the gap at x. Without a small one the search goes on from wider points, while the budget pays for them."""
         held = state
         state, bound = yield from certify(task, frame, state, rng)
+        swept, state = state.chosen, replace(state, chosen=held.chosen)
         held = replace(state, best=held.best, lowest=held.lowest)
         numbers = {"radius": state.delta, "points": float(len(state.chosen))}
         info = Info(
@@ -198,6 +194,12 @@ class Interpolation:
             state = replace(state, x=frame.member(state.z), regime="model", quiet=0)
             state = trust_region.fit(frame, replace(state, chosen=np.union1d(state.chosen, [state.best])))
             return state, Info(numbers=numbers)
+        if (
+            2 * bound.error < bound.gap < 0.5 * held.last_gap
+        ):  # slopes at x are known better than by the model
+            held = replace(held, last_gap=bound.gap, chosen=swept, regime="model", quiet=0)
+            soon = len(held.values) - 3 * frame.rank
+            return trust_region.fit(frame, replace(held, checked=soon)), Info(numbers=numbers)
         held = replace(held, bound=bound, regime="model" if state.regime == "certificate" else "done")
         return held, replace(info, ending=self._stalled(task, frame, held))
 
@@ -216,7 +218,7 @@ class Interpolation:
         if state.restarts >= len(RADII):  # the same points again would show nothing
             axes = np.linalg.qr(rng.standard_normal((frame.rank, frame.rank)))[0]
             radius = float(10 ** rng.uniform(*WIDER))
-        delta = max(state.size * radius, trust_region.STEP * task.resolution)
+        delta = max(state.size * radius, trust_region.STEP * frame.coarsest)
         state = replace(
             state,
             regime="model",
@@ -235,7 +237,7 @@ class Interpolation:
         if state.flat and state.value < WORST and len(state.values) >= FLAT * (frame.rank + 1):
             different = len(np.unique(state.points, axis=0))
             return Ending(False, f"f returned {state.value:.6g} at all {different} points.")
-        bound, coarse = state.bound, task.resolution > 0 and trust_region.ended(task, state)
+        bound, coarse = state.bound, task.resolution > 0 and trust_region.ended(frame, state)
         dear = frame.rank + 1 if state.regime == "done" else 1
         if bound is None or not (coarse or task.remaining < task.n * dear):
             return None

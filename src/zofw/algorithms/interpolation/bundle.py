@@ -69,7 +69,8 @@ class Bundle:
             out = c + s - p
             if float(np.linalg.norm(out)) <= 1e-3 * float(np.linalg.norm(s)):
                 break
-            A, slack = np.vstack([A, out]), np.append(slack, float(out @ (p - c)))
+            normal = frame.normal(out)
+            A, slack = np.vstack([A, normal]), np.append(slack, float(normal @ (p - c)))
         if facets is None:
             s = p - c
         gain = -float((level + self.g @ s).max())

@@ -9,7 +9,7 @@ import numpy as np
 
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.state import State, ask
-from zofw.algorithms.model.certificate import COARSE, Certificate
+from zofw.algorithms.model.certificate import COARSE, SURE, UNKNOWN, Certificate
 from zofw.algorithms.model.noise import rounding_of
 from zofw.core import WORST, Answer, Array, OutOfBudget, Purpose, Query, Task
 
@@ -24,68 +24,87 @@ NOISE_OF_KINK = 7.0  # times ε/h: what κ shows where there is none, (4S(h) −
 
 
 def price(task: Task, frame: Frame) -> int:
-    """The most that a certificate may cost."""
-    return task.n * (4 * frame.rank + 6 * PROBES + 1)
+    """Return the most that a certificate may cost."""
+    return task.n * (4 * frame.rank + 8 * PROBES + 1)
 
 
 def certify(
     task: Task, frame: Frame, state: State, rng: np.random.Generator, steps: float = 0.0
 ) -> Generator[Query, Answer, tuple[State, Certificate]]:
-    r"""Central slopes g along the axes of the hull at z; near the boundary 2g₁ − g₂, those at z + τ(c − z) and z + 2τ(c − z).
+    r"""Bound the gap at z by the gradient of the model, tested along random u; if that is too coarse, by central slopes along the axes.
 
-    c is the centre of a ball in the set, and τ such that all points are members. The error of g has four parts, each times
-    the size of the set: noise, ε√r/h at three deviations; the third order, from the change of central slopes along two random
-    directions u between h and 2h; what 2g₁ − g₂ leaves, from u·(g₁ − 2g₂ + g₃); and kinks, from second differences
-    S(h) = f(z + hu) + f(z − hu) − 2f(z) = κh + Hh², hence κ = (4S(h) − S(2h))/2h. A kink between z and the others is no harm
-    where f is convex: g is then a limit of gradients, hence a subgradient. Values that are all equal along the random directions
-    say nothing below the least difference of any two that were seen, ``steps``: h is then too short, and is chosen again.
+    Near the boundary a slope at z is 2g₁ − g₂, of those at z + τ(c − z) and z + 2τ(c − z), c the centre of a ball in the set, and τ
+    such that all points are members. The error of g has four parts, each times the size of the set: that of the model, at most
+    13 max|uᵀ(∇f − g)| over two Gaussian u except with probability 0.4 %, or of central slopes, ε√r/h at three deviations; the third
+    order, from the change of slopes along u between h and 2h; what 2g₁ − g₂ leaves, from u·(g₁ − 2g₂ + g₃); and kinks, from second
+    differences S(h) = f(z + hu) + f(z − hu) − 2f(z) = κh + Hh², hence κ = (4S(h) − S(2h))/2h. A kink between z and the others
+    is no harm if f is convex: g is then a limit of gradients, hence a subgradient. Values that are all equal along u say nothing
+    below the least difference of any two that were seen, ``steps``: h is then too short, and is chosen again.
     """
     if task.remaining < price(task, frame):
         raise OutOfBudget
     r, z, size, seen = frame.rank, state.z, state.size, _seen(state)
     if not len(seen):
-        return state, Certificate(np.inf, 0.0, 0.0, 0.0, 0.0)
+        return state, UNKNOWN
     noise, spread, began = max(rounding_of(seen), steps), float(np.ptp(seen)), state
+    nothing = replace(UNKNOWN, noise=noise)
     h = size * min((noise / spread) ** (1 / 3) if spread > 0 else 1.0, 1e-2)
     u = rng.standard_normal((PROBES, r))
-    u /= np.linalg.norm(u, axis=1)[:, None] / (LENGTHS_IN_A_LINE if r == 1 else 1.0)
+    lengths = np.linalg.norm(u, axis=1)
+    u /= lengths[:, None] / (LENGTHS_IN_A_LINE if r == 1 else 1.0)
     axes = np.vstack([np.eye(r), u, 2 * u])
-    least = (1 + THIN) * task.resolution / _spacing(axes) if task.resolution else 0.0  # and rounding
+    least = (1 + THIN) * task.resolution / _spacing(frame.steps(axes)) if task.resolution else 0.0
     centre, radius = (z, np.inf) if _fits(frame, z, max(h, least) * axes) else frame.inner_ball
     if radius < THIN * size:
-        return state, Certificate(np.inf, 0.0, 0.0, 0.0, noise)
+        return state, nothing
     h = max(min(h, 0.1 * radius), least)
     if 2 * h > MOST_INWARD * radius:  # the resolution would lead out of the set
-        return state, Certificate(np.inf, 0.0, 0.0, 0.0, noise)
+        return state, nothing
     inward = min(2 * h / radius, MOST_INWARD) * (centre - z)
-    state, forward, back, base = yield from _around(task, frame, state, z + inward, h * axes)
-    g, drift, times = (forward - back)[:r] / (2 * h), 0.0, 1.0
+    state, slopes, bends, base = yield from _around(task, frame, state, z + inward, h, axes[r:])
+    c, drift, times = slopes[:PROBES], 0.0, 1.0
     if inward.any():
-        state, ahead, behind, _ = yield from _around(task, frame, state, z + 2 * inward, h * axes[:r], base)
-        second = (ahead - behind) / (2 * h)
-        state, ahead, behind, _ = yield from _around(task, frame, state, z + 3 * inward, h * u, base)
-        drift = float(np.abs((ahead - behind) / (2 * h) - u @ (2 * second - g)).max())
-        g, times = 2 * g - second, np.sqrt(5.0)
-    if state.values[len(began.values) :].max() >= WORST:
-        return state, Certificate(np.inf, 0.0, 0.0, 0.0, noise)
+        state, second, _, _ = yield from _around(task, frame, state, z + 2 * inward, h, u, base)
+        state, third, _, _ = yield from _around(task, frame, state, z + 3 * inward, h, u, base)
+        c, drift, times = 2 * c - second, float(np.abs(c - 2 * second + third).max()), np.sqrt(5.0)
     seen = _seen(state)
-    if (forward[r:] == base).all() and (back[r:] == base).all():
+    if not slopes.any() and not bends.any():
         steps = max(steps, float(np.diff(np.unique(seen)).min(initial=np.inf))) if np.ptp(seen) > 0 else steps
     if max(rounding_of(seen), steps) > noise:
         return (
             yield from certify(task, frame, replace(state, best=began.best, lowest=began.lowest), rng, steps)
         )
-    slopes, bends = (forward - back) / (2 * h), forward + back - 2 * base
-    one, two = slice(r, r + PROBES), slice(r + PROBES, None)
-    third = float(np.abs(slopes[two] / 2 - slopes[one]).max()) / 3
-    kink = float(np.abs(4 * bends[one] - bends[two]).max()) / (2 * h)
-    root, curvature = np.sqrt(r), max(float(bends[:r].max()), 0.0) / h**2
-    error = size * root * CONFIDENCE * (times * noise / h + third + drift)
-    shown = max(2 * np.sqrt(8 * curvature * size**2 * noise), 2 * error)
-    gap = max(float(g @ (z - frame.lmo(g))), 0.0)
-    kink = 5 * root * size * max(kink - NOISE_OF_KINK * noise / h, 0.0)
-    tolerance = min(shown, COARSE * spread) if spread > 0 else shown
-    return state, Certificate(gap, error, kink, tolerance, noise)
+    order = float(np.abs(slopes[PROBES:] / 2 - slopes[:PROBES]).max()) / 3 + drift
+    kink = float(np.abs(4 * bends[:PROBES] - bends[PROBES:]).max()) / (2 * h)
+    kink = 5 * np.sqrt(r) * size * max(kink - NOISE_OF_KINK * noise / h, 0.0)
+    central = CONFIDENCE * times * noise / h
+
+    def bounded(g: Array, error: float, curvature: float) -> Certificate:
+        shown = 2 * max(
+            np.sqrt(8 * max(curvature, 0.0) * size**2 * noise), size * np.sqrt(r) * (central + order)
+        )
+        gap = max(float(g @ (z - frame.lmo(g))), 0.0)
+        return Certificate(
+            gap, size * error, kink, min(shown, COARSE * spread) if spread > 0 else shown, noise
+        )
+
+    error = SURE * float((lengths * np.abs(c - u @ began.g)).max())
+    found = bounded(began.g, error + np.sqrt(r) * (central + order), float(np.diagonal(began.H).max()))
+    if _walls(began, state) or found.bound <= (found.tolerance if task.gap_tol is None else task.gap_tol):
+        return state, nothing if _walls(began, state) else found
+    first = len(state.values)
+    state, g, bends, _ = yield from _around(task, frame, state, z + inward, h, axes[:r], base)
+    if inward.any():
+        state, second, _, _ = yield from _around(task, frame, state, z + 2 * inward, h, axes[:r], base)
+        g = 2 * g - second
+    found = bounded(g, np.sqrt(r) * (central + order), float(bends.max()) / h**2)
+    state = replace(state, chosen=np.append(began.best, np.arange(first, len(state.values))))
+    return state, nothing if _walls(began, state) else found
+
+
+def _walls(began: State, state: State) -> bool:
+    """Return True if a value of the certificate is worse than anything."""
+    return bool(state.values[len(began.values) :].max() >= WORST)
 
 
 def _seen(state: State) -> Array:
@@ -108,12 +127,13 @@ def _fits(frame: Frame, z: Array, steps: Array) -> bool:
 
 
 def _around(
-    task: Task, frame: Frame, state: State, z: Array, steps: Array, base: float | None = None
+    task: Task, frame: Frame, state: State, z: Array, h: float, ways: Array, base: float | None = None
 ) -> Generator[Query, Answer, tuple[State, Array, Array, float]]:
-    """f at z ± every step, and at z itself, unless ``base`` stands for it or z is the best point."""
-    k, first = len(steps), len(state.values)
+    """Return central slopes and second differences along every way, and f(z) unless ``base`` stands for it or z is the best point."""
+    k, first, steps = len(ways), len(state.values), h * ways
     base = state.value if bool((z == state.z).all()) else base
     points = [z + steps, z - steps] + [z[None, :]] * (base is None)
     state = yield from ask(task, frame, state, np.vstack(points), Purpose.CERTIFICATE)
     values = state.values[first:]
-    return state, values[:k], values[k : 2 * k], float(values[-1]) if base is None else base
+    forward, back, base = values[:k], values[k : 2 * k], float(values[-1]) if base is None else base
+    return state, (forward - back) / (2 * h), forward + back - 2 * base, base

@@ -48,7 +48,9 @@ def _hull_axes(axes: Array) -> Array:
 
 
 def _edges(frame: Frame, z: Array, q: Array, delta: float) -> list[Array]:
-    """Ways from z along q that stay in the set."""
+    """Return ways from z along q that stay in the set, not shorter than the resolution if the set has room for them."""
+    if frame.task.resolution > 0:
+        delta = max(delta, (1 + LEAST) * frame.task.resolution / float(np.linalg.norm(frame.steps(q))))
     if frame.sure_to_contain(z + delta * q):
         return [delta * q]
     if frame.task.can_project:

@@ -43,7 +43,7 @@ def _gradient(steps: Array, rises: Array, h: float) -> Array:
 def advance(task: Task, frame: Frame, state: State) -> Action:
     """A sweep at the minimiser of the bundle; the regime ends where the bundle promises nothing that values could show."""
     bundle, before, c = state.bundle or Bundle.empty(frame.rank, state.size), state.value, state.z
-    h = max(bundle.width(before, state.size), task.resolution)
+    h = max(bundle.width(before, state.size), frame.coarsest)
     reach = min(max(REACH[0] * state.delta, REACH[1] * state.size), state.size)
     if not len(bundle.g):
         state, _, g = yield from sweep(task, frame, state, c, h, before, Purpose.ESTIMATE)
@@ -53,7 +53,7 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
     z, gain, bundle = bundle.trial(frame, c, before)
     if not gain > UNSEEN * abs(before):  # differences as wide as the last steps were show no more
         finer = replace(Bundle.empty(frame.rank, state.size), step=FINER * h, sigma=bundle.sigma)
-        spent = max(finer.width(before, state.size), task.resolution) > 0.5 * h
+        spent = max(finer.width(before, state.size), frame.coarsest) > 0.5 * h
         return replace(state, bundle=finer, stint=0 if spent else state.stint)
     state = yield from ask(task, frame, state, z[None, :])
     value, sigma = float(state.values[-1]), bundle.sigma
@@ -66,7 +66,7 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
     bundle, short = replace(bundle, sigma=sigma), value - (before - gain)
     if abs(short) <= TOLD * gain or task.remaining < task.n * frame.rank:
         return replace(state, bundle=bundle)
-    h = max(bundle.width(before, state.size), task.resolution)
+    h = max(bundle.width(before, state.size), frame.coarsest)
     state, _, g = yield from sweep(task, frame, state, z, h, value, Purpose.ESTIMATE)
     if state.values[-frame.rank :].max() >= WORST:
         return replace(state, bundle=replace(bundle, sigma=4 * bundle.sigma))

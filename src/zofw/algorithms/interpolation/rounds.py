@@ -91,19 +91,22 @@ def restart(
 def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
     """One round: trials of the model's minimiser and a design around it; or points near x; or the regime is at its end."""
     renewed = False
-    while not trust_region.ended(task, state) and state.quiet < trust_region.QUIET:
+    while not trust_region.ended(frame, state) and state.quiet < trust_region.QUIET:
         found = trust_region_step(frame, state.z, state.g, state.H, state.delta, state.atoms)
         length = float(np.linalg.norm(found.s))
-        visible = found.decrease > max(
-            trust_region.UNSEEN * abs(state.value), trust_region.WORTHLESS * state.won
-        )
+        visible = found.decrease > trust_region.noise_floor(state)
+        early = state.bound is None and task.gap_tol is None
+        if early and trust_region._certain(task, frame, state, found.decrease):
+            return replace(state, regime="certificate", checked=len(state.values))
         if visible and length >= state.rho / trust_region.STEP:
             return (yield from _round(task, frame, state, found, rng))
         if not renewed and trust_region._farthest(state) is not None:
             return (yield from _renew(task, frame, state, rng))
-        state = replace(trust_region._shrink(task, state), quiet=0 if visible else state.quiet + 1)
-        if state.bound is None and (state.quiet == 1 or trust_region._small(task, frame, state)):
-            return replace(state, regime="certificate")
+        state = replace(trust_region._shrink(frame, state), quiet=0 if visible else state.quiet + 1)
+        if state.bound is None and (
+            state.quiet == 1 or trust_region._certain(task, frame, state, found.decrease)
+        ):
+            return replace(state, regime="certificate", checked=len(state.values))
     return replace(state, stint=0)
 
 
@@ -205,7 +208,7 @@ def _renew(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> 
     Z = spread(frame, state.points, state.z, radius, W, state.atoms, rng)
     before, first = state, len(state.values)
     if not len(Z):
-        return trust_region._shrink(task, state)
+        return trust_region._shrink(frame, state)
     state = yield from ask(task, frame, state, Z)
     return fit(replace(state, delta=max(radius, state.rho)), surprise(before, state, first))
 

@@ -89,7 +89,7 @@ def _along_face(frame: Frame, centre: Array, u: Array) -> Array:
     if frame.facets is None:
         return u
     A, b = frame.facets
-    held = b - A @ centre <= 1e-9 * frame.task.diameter
+    held = b - A @ centre <= 1e-9 * frame.size
     if not held.any():
         return u
     Q = complement(A[held].T)

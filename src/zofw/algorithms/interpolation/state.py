@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,7 +28,8 @@ class State:
     x: Array
     lowest: Array  # the point of the least value, to the last bit as it was asked for
     origin: Array
-    basis: Array | None  # of the affine hull; None: the whole space
+    basis: Array | None  # of the frame
+    scale: Array | None
     points: Array  # (N, r), in the coordinates of the hull
     values: Array  # (N,)
     chosen: Indices  # the points that the model goes through
@@ -36,7 +38,8 @@ class State:
     atoms: Array  # (k, r): those of the last steps
     history: Array  # (k, 2): Δ and |H| of every fit
     best: int = 0
-    size: float = 0.0  # the diameter of the set
+    size: float = 0.0  # the diameter of the set, in the coordinates of the frame
+    width: float = 0.0  # the mean width, likewise
     delta: float = 0.0  # the trust radius
     rho: float = 0.0  # its lower bound, which only falls
     ratio: float = 0.0  # of the last step: the decrease over the promised one
@@ -53,8 +56,25 @@ class State:
     bound: Certificate | None = (
         None  # of the gap at the best point, where it was measured and is not small enough
     )
+    last_gap: float = np.inf  # that a certificate found and the model was corrected by
+    checked: int = 0  # values paid when the last certificate began
+    looks: int = 0  # for the units that suit f
     restarts: int = 0
     idle: int = 0  # times in a row that every point asked for was known
+
+    @classmethod
+    def begun(cls, frame: Frame, points: Array, values: Array, **more: Any) -> Self:
+        """Return the state with points of X, (N, d), whose first one is x, and no model yet."""
+        x, r = frame.origin, frame.rank
+        return cls(
+            0, x, x, x, frame.basis, frame.scale, frame.inward(points), values, np.zeros(1, dtype=np.int64),
+            np.zeros(r), np.zeros((r, r)), np.zeros((0, r)), np.zeros((0, 2)),
+            size=frame.size, width=frame.width, stint=10**9, **more,
+        )  # fmt: skip
+
+    def frame(self, task: Task) -> Frame:
+        """Return the coordinates that points, model and radii belong to."""
+        return Frame(task, self.origin, self.basis, self.scale, self.size, self.width)
 
     @property
     def z(self) -> Array:
@@ -104,7 +124,7 @@ def ask(
     rows, before = frame.inward(X), len(state.values)
     points, first = np.vstack([state.points, rows]), before + np.arange(len(rows))
     for i in first[: len(Z)] if not state.noise > 0 else ():
-        same = _equal(points[:i], points[i], SAME_POINT * state.size)
+        same = _equal(frame, points[:i], points[i])
         first[i - before] = i if same is None else same
     bought = np.flatnonzero(first == before + np.arange(len(rows)))
     values, answer = np.append(state.values, np.zeros(len(rows))), np.zeros((0, 1))
@@ -122,10 +142,14 @@ def ask(
     return replace(state, best=low, lowest=X[low - before], bound=None) if lower else state
 
 
-def _equal(points: Array, z: Array, tolerance: float) -> int | None:
-    """Return the index of the first point that equals z up to the tolerance."""
-    near = np.flatnonzero(np.abs(points[:, 0] - z[0]) <= tolerance)
-    near = near[np.abs(points[near] - z).max(axis=1) <= tolerance]
+def _equal(frame: Frame, points: Array, z: Array) -> int | None:
+    """Return the index of the first point that equals z up to rounding, or that the resolution does not tell from z."""
+    if frame.task.resolution > 0:
+        away = np.linalg.norm(frame.steps(points - z), axis=1)
+        near = np.flatnonzero(away < (1 - SAME) * frame.task.resolution)
+    else:
+        near = np.flatnonzero(np.abs(points[:, 0] - z[0]) <= SAME_POINT * frame.size)
+        near = near[np.abs(points[near] - z).max(axis=1) <= SAME_POINT * frame.size]
     return int(near[0]) if len(near) else None
 
 
@@ -138,8 +162,10 @@ def tame(f: Array) -> Array:
     return np.where(wall, high + max(high - low, 1e-3 * abs(high)), f)
 
 
-def asked(state: State, z: Array) -> int | None:
-    """The index of this point, if it was asked for already."""
+def asked(frame: Frame, state: State, z: Array) -> int | None:
+    """Return the index of this point if it was asked for already."""
+    if frame.task.resolution > 0 and (same := _equal(frame, state.points, z)) is not None:
+        return same
     distances = np.abs(state.points - z).max(axis=1)
     i = int(np.argmin(distances))
     return i if distances[i] <= SAME * state.rho else None

@@ -113,7 +113,7 @@ class Minimiser:
         facets, ball = frame.facets, frame.ball
         rows = None if facets is None else (facets[0] @ V, np.maximum(facets[1] - facets[0] @ x, 0.0))
         centred = None if ball is None else (V.T @ (ball[0] - x), ball[1])
-        held = np.arange(len(atoms) + 1) == 0 if rows is None else rows[1] <= ROUNDING * frame.task.diameter
+        held = np.arange(len(atoms) + 1) == 0 if rows is None else rows[1] <= ROUNDING * frame.size
         return cls(frame, x, V, c, atoms, accuracy, rows, held, centred)
 
     def __call__(self, m: Array) -> Array:
@@ -164,7 +164,7 @@ class Minimiser:
         p, left = np.eye(len(m))[0], np.zeros(0)
         if self.rows is not None:
             left = self.rows[1] - self.rows[0] @ t
-            left[left <= ROUNDING * self.frame.task.diameter] = 0.0
+            left[left <= ROUNDING * self.frame.size] = 0.0
             if not left.all():
                 Q = complement(self.rows[0][left == 0].T)
                 p = Q @ least_eigenvector((Q.T * m) @ Q) if Q.shape[1] else 0 * p

@@ -12,7 +12,9 @@ from zofw.algorithms.interpolation.model import System
 from zofw.algorithms.interpolation.numerics import spectral
 from zofw.algorithms.interpolation.state import SAME, Action, State, ask, asked
 from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
-from zofw.core import Array, Indices, Task
+from zofw.algorithms.model.certificate import COARSE
+from zofw.algorithms.model.noise import ROUNDING
+from zofw.core import WORST, Array, Indices, Task
 
 FIRST_WIDTH = 0.25  # of the mean width of the set
 FIRST_RADIUS = (0.06, 0.15)  # of its diameter: the least and the most
@@ -27,8 +29,7 @@ FAR = (
 NEAR = (100.0, 10.0)  # times ρ: beyond, a point is replaced before ρ falls; likewise
 AS_PROMISED = 0.5  # of the promised decrease: by how much at most that of a step differs from it
 POOL = 3  # atoms kept for each dimension
-UNSEEN = 2e-16  # of the value: a decrease that no value shows
-WORTHLESS = 1e-18  # of what was won so far
+SHARE = 0.1  # of the tolerance that a certificate grants: a gap of the model that is worth one
 QUIET = 3
 KINK_AFTER = 8  # values a dimension: before, the model gains more than a bundle, of which a cut costs r + 1
 ALONG = 0.3  # of its length: what a step adds to the span of others, if it is new
@@ -50,18 +51,17 @@ def design(task: Task, frame: Frame, state: State) -> Action:
 
 def planned(task: Task, frame: Frame, state: State) -> tuple[State, Indices, Array]:
     """Set the first radius. Return also the known points that are near and the points along the directions without one."""
-    size = frame.size
     own = not np.array_equal(state.x, task.set.initial_point(task.dim))
-    least, most = (share * size for share in FIRST_RADIUS)
-    delta = OWN_START * frame.width if own else min(max(FIRST_WIDTH * frame.width, least), most)
-    delta = max(delta, STEP * task.resolution)
+    least, most = (share * state.size for share in FIRST_RADIUS)
+    delta = OWN_START * state.width if own else min(max(FIRST_WIDTH * state.width, least), most)
+    delta = max(delta, STEP * frame.coarsest)
     near = np.zeros(0, dtype=np.int64)
     if len(state.points) > 1:
         delta = float(np.clip(_spacing(state), delta, most))
     edges = first_points(frame, state.z, delta)
     if len(state.points) > 1:
         near, edges = _wanting(state, edges, delta)
-    return replace(state, delta=delta, rho=delta, size=size), near, edges
+    return replace(state, delta=delta, rho=delta), near, edges
 
 
 def restart(task: Task, frame: Frame, state: State, delta: float, axes: Array | None = None) -> Action:
@@ -98,11 +98,14 @@ def _wanting(state: State, edges: Array, delta: float) -> tuple[Indices, Array]:
 def advance(task: Task, frame: Frame, state: State) -> Action:
     """One more value: at the minimiser of the model, or where the model is least sure; or the regime is at its end."""
     tried: set[int] = set()  # points known already that were taken in again: two could take turns for ever
-    while not ended(task, state) and state.quiet < QUIET:
+    while not ended(frame, state) and state.quiet < QUIET:
         found = state.step(frame)
-        visible = found.decrease > max(UNSEEN * abs(state.value), WORTHLESS * state.won)
-        if visible and float(np.linalg.norm(found.s)) >= state.rho / STEP:
-            known = asked(state, state.z + found.s)
+        visible = found.decrease > noise_floor(state)
+        early = state.bound is None and task.gap_tol is None
+        if early and _certain(task, frame, state, found.decrease):
+            return replace(state, regime="certificate", checked=len(state.values))
+        if visible and float(np.linalg.norm(found.s)) >= state.rho / STEP and frame.tells(found.s):
+            known = asked(frame, state, state.z + found.s)
             if known is None:
                 return (yield from _move(task, frame, state, found))
             if known not in state.chosen and known not in tried:
@@ -112,9 +115,9 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
         far = _farthest(state)
         if far is not None:
             return (yield from _improve(task, frame, state, far))
-        state = replace(_shrink(task, state), quiet=0 if visible else state.quiet + 1)
-        if state.bound is None and (state.quiet == 1 or _small(task, frame, state)):
-            return replace(state, regime="certificate")
+        state = replace(_shrink(frame, state), quiet=0 if visible else state.quiet + 1)
+        if state.bound is None and (state.quiet == 1 or _certain(task, frame, state, found.decrease)):
+            return replace(state, regime="certificate", checked=len(state.values))
     return replace(state, stint=0)
 
 
@@ -132,7 +135,7 @@ def _move(task: Task, frame: Frame, state: State, found: Steps) -> Action:
     atoms = _pool(found.atoms, state.atoms)
     state = replace(state, delta=delta, ratio=ratio, atoms=atoms, quiet=0 if ratio > 0 else state.quiet)
     state = fit(frame, _include(state, new, fitted))
-    return _shrink(task, state) if ratio < 0.1 and delta <= state.rho and _farthest(state) is None else state
+    return _shrink(frame, state) if ratio < 0.1 and delta <= state.rho and _farthest(state) is None else state
 
 
 def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
@@ -148,7 +151,9 @@ def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
         ).s,
     ]
     s = max(steps, key=lambda s: abs(float(g @ s + 0.5 * s @ H @ s)))
-    known = asked(state, state.z + s)
+    if not frame.tells(s):
+        return _shrink(frame, state)
+    known = asked(frame, state, state.z + s)
     if known is None:
         state = yield from ask(task, frame, state, state.z[None, :] + s)
         known = len(state.values) - 1
@@ -158,14 +163,30 @@ def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
         return fit(frame, replace(state, chosen=chosen))
     if len(state.chosen) > frame.rank + 1:
         return fit(frame, replace(state, chosen=np.delete(state.chosen, i)))
-    return _shrink(task, state)
+    return _shrink(frame, state)
 
 
-def _small(task: Task, frame: Frame, state: State) -> bool:
-    """Whether the gap of the model is well below the tolerance that was asked for, and as many values stand for it as a certificate costs."""
-    if task.gap_tol is None or len(state.values) < 4 * frame.rank:
+def noise_floor(state: State) -> float:
+    """Return the decrease that rounding hides: in all values or, if the certificate at x failed, in those of the model."""
+    values = state.values if state.bound is None else state.values[state.chosen]
+    return ROUNDING * float(np.abs(values[values < WORST]).max(initial=0.0))
+
+
+def _certain(task: Task, frame: Frame, state: State, decrease: float) -> bool:
+    """Return True if the gap of the model is well below what a certificate would grant, and the model is to be trusted.
+
+    It is if as many values as a certificate costs were paid, since the last one too.
+    """
+    early = task.gap_tol is None and state.checked == 0
+    if len(state.values) < (2 if early else 4) * frame.rank + state.checked:
         return False
-    return float(state.g @ (state.z - frame.lmo(state.g))) <= 0.5 * task.gap_tol
+    if task.gap_tol is None:
+        seen = state.values[state.values < WORST]
+        bend = max(float(np.diagonal(state.H).max()), 0.0) * state.size**2
+        goal = SHARE * min(2 * float(np.sqrt(8 * bend * noise_floor(state))), COARSE * float(np.ptp(seen)))
+    else:
+        goal = 0.5 * task.gap_tol
+    return decrease <= goal and float(state.g @ (state.z - frame.lmo(state.g))) <= goal
 
 
 def _farthest(state: State) -> int | None:
@@ -207,13 +228,13 @@ def fit(frame: Frame, state: State) -> State:
     return replace(state, history=history)
 
 
-def ended(task: Task, state: State) -> bool:
-    """Whether ρ is as small as it gets: the points of a step must be different for whoever evaluates."""
-    return state.rho <= LEAST_RADIUS * state.size or state.rho < STEP * task.resolution
+def ended(frame: Frame, state: State) -> bool:
+    """Return True if ρ is as small as it gets: no step of that length reaches the resolution."""
+    return state.rho <= LEAST_RADIUS * state.size or state.rho < STEP * frame.coarsest
 
 
-def _shrink(task: Task, state: State) -> State:
-    least = STEP * task.resolution
+def _shrink(frame: Frame, state: State) -> State:
+    least = STEP * frame.coarsest
     rho = max(state.rho / 10, least) if state.rho > least else state.rho / 10
     return replace(state, rho=rho, delta=max(state.delta / 2, rho), shrunk=True)
 
