@@ -12,6 +12,7 @@ from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.model import System
 from zofw.algorithms.interpolation.subproblem import complementary, trust_region_step
 from zofw.core import Task
+from zofw.run.session.iterations import Iterations
 from zofw.sets import as_set
 
 D = 6
@@ -416,8 +417,8 @@ def test_no_iteration_costs_more_than_the_most_it_states(kind):
 def test_near_the_end_of_a_budget_a_value_is_not_rehearsed(monkeypatch):
     """From the first value on fewer than four of the dearest iterations, which has four queries, can be paid here."""
     session = zofw.Session(zofw.Box(-1.0, 1.0), dim=4, n=1, method="interpolation", budget=17, rng=0)
-    rehearse, at = type(session).rehearse, []
-    monkeypatch.setattr(type(session), "rehearse", lambda self: at.append(self.nit) or rehearse(self))
+    rehearse, at = Iterations.rehearse, []
+    monkeypatch.setattr(Iterations, "rehearse", lambda self: at.append(self.run.nit) or rehearse(self))
     while (query := session.ask()) is not None:
         session.tell(query, [float(np.sum((x - 0.3) ** 4 + x[0] * x[1])) for x in query.anchors])
     assert session.nit >= 12 and set(at) <= {0, session.nit}

@@ -79,7 +79,7 @@ def advance_side_by_side(task: Task, frame: Frame, state: State) -> Action:
     r = frame.rank
     if bundle is None or not len(bundle.g) or task.remaining < task.n * (r + 1):
         return (yield from advance(task, frame, state))
-    h = max(bundle.width(before, state.size), task.resolution)
+    h = max(bundle.width(before, state.size), frame.coarsest)
     slots = int(min(-(-(r + 1) // W) * W, task.remaining // task.n))
     sweeps = slots // (r + 1)
     shares = SIGMAS[: sweeps + slots - sweeps * (r + 1)]
