@@ -1,4 +1,4 @@
-"""What methods state about themselves, and the pages of sets and laws in their front matter, as boxes, tables and a chart."""
+"""What methods and sets state about themselves, and laws in the front matter of their page, as boxes, tables and a chart."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import zofw
 from zofw.algorithms.facts import QUESTIONS, Facts, evaluate
+from zofw.sets.protocol import SetFacts
 
 LETTERS = {
     "S": r"|\mathcal{S}|",
@@ -328,24 +329,25 @@ def list_settings(app: Sphinx, config: Config) -> None:
 
 
 class SetTable(Markdown):
-    """The sets of sets.md."""
+    """What every set states."""
 
     def lines(self) -> list[str]:
-        sets = front_matter(Path(self.env.doc2path(self.env.docname)))["sets"]
         head = ["set", "members", "LMO", "cost", "atom", "projection", "diameter", "inner ball"]
-        rows = [
-            [
-                f"{{py:class}}`~zofw.{row['class']}`",
-                f"${row['members']}$",
-                row["oracle"],
-                f"${row['cost']}$",
-                row["atom"],
-                row["projection"],
-                words(row["diameter"]) if isinstance(row["diameter"], (str, int)) else "—",
-                words(row["inball"]) if row["inball"] is not None else "not known",
-            ]
-            for row in sets.values()
-        ]
+        rows = []
+        for cls in zofw.sets().values():
+            stated: SetFacts = vars(cls)["facts"]
+            rows.append(
+                [
+                    f"{{py:class}}`~zofw.{cls.__name__}`",
+                    f"${stated.members}$",
+                    stated.oracle,
+                    f"${stated.cost}$",
+                    stated.atom,
+                    stated.projection,
+                    "—" if stated.diameter is None else words(stated.diameter),
+                    "not known" if stated.inball is None else words(stated.inball),
+                ]
+            )
         return table(head, rows)
 
 

@@ -10,30 +10,48 @@ import zofw
 from zofw.atoms import Blocks, Dense, RankOne, Sparse
 from zofw.problems.registry import problems
 
-SETS = facts.front_matter(DOCS / "sets.md")["sets"]
 LAWS = facts.front_matter(DOCS / "laws.md")["laws"]
+EXAMPLES: dict[str, tuple[str, int, dict[str, float]]] = {
+    "l1-ball": ("L1Ball(2.0)", 6, {"r": 2.0}),
+    "l2-ball": ("L2Ball(2.0)", 6, {"r": 2.0}),
+    "linf-ball": ("LinfBall(2.0)", 6, {"r": 2.0}),
+    "lp-ball": ("LpBall(2.0, 3.0)", 6, {"r": 2.0, "p": 3.0}),
+    "box": ("Box(-1.0, 2.0)", 6, {"l": -1.0, "u": 2.0}),
+    "simplex": ("Simplex(2.0)", 6, {"a": 2.0}),
+    "capped-simplex": ("CappedSimplex(2.0, 1.0)", 6, {"a": 2.0, "c": 1.0}),
+    "k-sparse": ("KSparse(2, 1.5)", 6, {"k": 2, "r": 1.5}),
+    "group-ball": ("GroupBall([[0, 1, 2], [3, 4, 5]], 1.5)", 6, {"r": 1.5, "m": 2}),
+    "nuclear-ball": ("NuclearBall(2.0, (2, 3))", 6, {"r": 2.0, "m": 2, "k": 3}),
+    "spectral-ball": ("SpectralBall(2.0, (2, 3))", 6, {"r": 2.0, "m": 2, "k": 3}),
+    "spectraplex": ("Spectraplex(3, 2.0)", 9, {"a": 2.0, "k": 3}),
+    "birkhoff": ("Birkhoff(3)", 9, {"k": 3}),
+    "convex-hull": ("ConvexHull([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]])", 2, {}),
+    "polytope": ("Polytope(A_ub=[[1.0, 1.0]], b_ub=[10.0], bounds=(0.0, 1.0))", 2, {}),
+    "product": ("Product([Simplex(), L1Ball(2.0)], [2, 4])", 6, {}),
+}
+"""An instance of every set, its dimension, and the letters of its facts."""
 FORMS = {"dense": Dense, "sparse": Sparse, "rank one": RankOne, "blocks": Blocks}
 
 
-def test_sets_and_rows_are_the_same():
-    assert set(SETS) == set(zofw.sets()), "Every set has its row in the front matter of docs/sets.md."
+def test_every_set_has_an_example():
+    assert set(EXAMPLES) == set(zofw.sets()), "Give every set a line in EXAMPLES."
 
 
-@pytest.mark.parametrize("name", SETS)
-def test_a_row_tells_what_the_set_is(name):
-    row = SETS[name]
-    region = eval(row["instance"], vars(zofw).copy())
-    dim, names = row["dim"], row["symbols"] | {"d": row["dim"]}
-    assert type(region) is zofw.sets()[name] and type(region).__name__ == row["class"]
-    assert hasattr(region, "project") == (row["projection"] != "—")
-    form = row["atom"].partition(",")[0]
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_set_is_as_it_states(name):
+    instance, dim, symbols = EXAMPLES[name]
+    region = eval(instance, vars(zofw).copy())
+    stated, names = region.facts, symbols | {"d": dim}
+    assert type(region) is zofw.sets()[name] and "facts" in vars(type(region))
+    assert hasattr(region, "project") == (stated.projection != "—")
+    form = stated.atom.partition(",")[0]
     assert isinstance(region.atom(np.arange(dim) - 1.5), FORMS[form])
-    if row["diameter"] is not None:
-        assert region.diameter(dim) == pytest.approx(facts.evaluate(row["diameter"], names))
+    if stated.diameter is not None:
+        assert region.diameter(dim) == pytest.approx(facts.evaluate(stated.diameter, names))
     ball = region.inball(dim)
-    assert (ball is None) == (row["inball"] is None)
-    if (ball is not None and not str(row["inball"]).isalpha()) or row["inball"] == "r":
-        assert ball[1] == pytest.approx(facts.evaluate(row["inball"], names))
+    assert (ball is None) == (stated.inball is None)
+    if ball is not None and (not stated.inball.isalpha() or stated.inball in names):
+        assert ball[1] == pytest.approx(facts.evaluate(stated.inball, names))
 
 
 def test_laws_and_rows_are_the_same():
@@ -61,9 +79,9 @@ def test_a_row_states_the_constants_of_the_law(name, d, b):
 
 
 def test_docstrings_teach_the_mathematics():
-    """A set says its diameter, a source and an example; a law its moments; a problem its formula. Doctests run the examples."""
+    """A set says a source and an example; a law its moments; a problem its formula. Doctests run the examples."""
     wanted = {
-        **dict.fromkeys(zofw.sets().values(), ("diameter", "References", ">>>")),
+        **dict.fromkeys(zofw.sets().values(), ("References", ">>>")),
         **dict.fromkeys(zofw.laws().values(), ("E[UUᵀ]", "E‖UUᵀx‖²", ">>>")),
         **dict.fromkeys(problems.values(), (") = ", ">>>")),
     }

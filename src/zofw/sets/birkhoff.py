@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import EPS, Inball, Square, counting, finite, point, register, scaled
+from zofw.sets.protocol import EPS, Inball, SetFacts, Square, counting, finite, point, register, scaled
 
 
 @register("birkhoff")
@@ -18,8 +18,6 @@ class Birkhoff(Square):
 
     The vertices are the permutation matrices, and the oracle is a linear assignment problem, solved exactly by SciPy in
     O(n³). On ties it returns one optimal assignment, always the same for the same g.
-
-    The diameter is √(2n), between two permutations that agree nowhere.
 
     Parameters
     ----------
@@ -38,6 +36,15 @@ class Birkhoff(Square):
     """
 
     size: int
+
+    facts = SetFacts(
+        members=r"X \ge 0,\ X1 = X^\top 1 = 1,\ k \times k",
+        oracle="linear assignment",
+        cost="O(k^3)",
+        atom="sparse, $k$ entries",
+        diameter="sqrt(2*k)",
+        inball="1/(k - 1)",
+    )
 
     def __post_init__(self) -> None:
         counting(self, "size")

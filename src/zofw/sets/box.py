@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense, by_value
-from zofw.sets.protocol import Inball, Vertices, bounds_of, common_length, finite, gradient, point, register
+from zofw.sets.protocol import (
+    Inball,
+    SetFacts,
+    Vertices,
+    bounds_of,
+    common_length,
+    finite,
+    gradient,
+    point,
+    register,
+)
 
 
 @register("box")
@@ -20,8 +30,6 @@ class Box(Vertices):
     .. math:: s_i = l_i \text{ where } g_i \ge 0, \quad s_i = u_i \text{ where } g_i < 0.
 
     A coordinate with :math:`l_i = u_i` is fixed, and no direction of the affine hull moves it.
-
-    The diameter is :math:`\|u - l\|_2`.
 
     Parameters
     ----------
@@ -40,6 +48,16 @@ class Box(Vertices):
 
     lower: float | Array
     upper: float | Array
+
+    facts = SetFacts(
+        members=r"l \le x \le u",
+        oracle="$l_i$ or $u_i$ by the sign of $g_i$",
+        cost="O(d)",
+        atom="dense",
+        projection="clipping",
+        diameter="sqrt(d)*(u - l)",
+        inball="(u - l)/2",
+    )
 
     def __post_init__(self) -> None:
         for name, value in bounds_of(self, self.lower, self.upper).items():

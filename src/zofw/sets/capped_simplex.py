@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array, Atom, Dense, Sparse, by_value
 from zofw.sets.protocol import (
     Inball,
+    SetFacts,
     Vertices,
     bounds_of,
     common_length,
@@ -35,8 +36,6 @@ class CappedSimplex(Vertices):
     increasing order of g, lowest index first on ties, until the sum is a. With a = k, no floors and caps of 1 this is the
     hypersimplex.
 
-    The diameter is exact for one cap and no floors, else bounded by :math:`\sqrt{2 (a - \sum_i l_i) \max_i (u_i - l_i)}` and :math:`\|u - l\|_2`.
-
     Parameters
     ----------
     total
@@ -60,6 +59,16 @@ class CappedSimplex(Vertices):
     total: float
     upper: float | Array = np.inf
     lower: float | Array = 0.0
+
+    facts = SetFacts(
+        members=r"0 \le x \le c,\ \sum x_i = a",
+        oracle="fills the least $g_i$",
+        cost="O(d)",
+        atom=r"sparse, $\lceil a/c\rceil$ entries",
+        projection="one sort",
+        diameter="sqrt(2*a*c)",
+        inball="min(a/d, c - a/d)/sqrt(1 - 1/d)",
+    )
 
     def __post_init__(self) -> None:
         positive(self, "total")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense, by_value
 from zofw.sets.lp import solve_scipy
-from zofw.sets.protocol import Vertices, frozen, point, register, scaled
+from zofw.sets.protocol import SetFacts, Vertices, frozen, point, register, scaled
 
 PAIRS = 2000  # up to this many points the diameter is taken over all pairs
 
@@ -43,6 +43,13 @@ class ConvexHull(Vertices):
     """
 
     points: Array
+
+    facts = SetFacts(
+        members=r"\mathrm{conv}\{p_1, \dots, p_N\}",
+        oracle=r"least $\langle g, p_i\rangle$",
+        cost="O(Nd)",
+        atom="dense",
+    )
 
     def __post_init__(self) -> None:
         points = frozen(self, "points", self.points, 2)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import Ball, point, positive, register, scaled
+from zofw.sets.protocol import Ball, SetFacts, point, positive, register, scaled
 from zofw.sets.thresholds import shrink_to_l1
 
 
@@ -21,8 +21,6 @@ class GroupBall(Ball):
     .. math:: s_G = -r\,g_G/\|g_G\|_2 \text{ on the group with the greatest } \|g_G\|_2, \quad 0 \text{ elsewhere},
 
     the first such group on ties; for g = 0 the first coordinate of the first group takes −r.
-
-    The diameter is 2r.
 
     Parameters
     ----------
@@ -47,6 +45,16 @@ class GroupBall(Ball):
     labels: NDArray[np.int64] = field(
         init=False, repr=False, compare=False
     )  # (d,): the group of each coordinate
+
+    facts = SetFacts(
+        members=r"\sum_G \|x_G\|_2 \le r",
+        oracle=r"$-rg_G/\|g_G\|$ on the greatest group",
+        cost="O(d)",
+        atom="sparse, one group",
+        projection="one sort",
+        diameter="2*r",
+        inball="r/sqrt(m)",
+    )
 
     def __post_init__(self) -> None:
         positive(self, "radius")

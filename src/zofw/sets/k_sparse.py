@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import Ball, counting, gradient, point, positive, register, smallest
+from zofw.sets.protocol import Ball, SetFacts, counting, gradient, point, positive, register, smallest
 from zofw.sets.thresholds import project_capped
 
 
@@ -21,8 +21,6 @@ class KSparse(Ball):
 
     lowest index first on ties, with :math:`s_i = -r` where :math:`g_i = 0`. Every dimension; for :math:`k \ge d` it is
     the cube.
-
-    The diameter is :math:`2 r \sqrt{\min(k, d)}`.
 
     Parameters
     ----------
@@ -44,6 +42,16 @@ class KSparse(Ball):
 
     k: int
     radius: float = 1.0
+
+    facts = SetFacts(
+        members=r"\|x\|_\infty \le r,\ \|x\|_1 \le kr",
+        oracle=r"$\mp r$ at the $k$ greatest $|g_i|$",
+        cost=r"O(d + k\log k)",
+        atom="sparse, $k$ entries",
+        projection="one sort",
+        diameter="2*r*sqrt(min(k, d))",
+        inball="r*min(1, k/sqrt(d))",
+    )
 
     def __post_init__(self) -> None:
         counting(self, "k")

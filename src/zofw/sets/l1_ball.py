@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
 from zofw.core.query import DOUBLE
-from zofw.sets.protocol import Ball, gradient, point, register
+from zofw.sets.protocol import Ball, SetFacts, gradient, point, register
 from zofw.sets.thresholds import shrink_to_l1
 
 
@@ -22,8 +22,6 @@ class L1Ball(Ball):
     .. math:: \arg\min_s \langle g, s\rangle = -r\,\mathrm{sign}(g_i)\,e_i, \qquad i = \arg\max_j |g_j|,
 
     the lowest such i on ties, and :math:`-r e_0` for g = 0. Every dimension.
-
-    The diameter is 2r.
 
     Parameters
     ----------
@@ -42,6 +40,16 @@ class L1Ball(Ball):
     """
 
     radius: float = 1.0
+
+    facts = SetFacts(
+        members=r"\|x\|_1 \le r",
+        oracle=r"$\mp r e_i$ at the greatest $|g_i|$",
+        cost="O(d)",
+        atom="sparse, 1 entry",
+        projection="one sort",
+        diameter="2*r",
+        inball="r/sqrt(d)",
+    )
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """Return the vertex ∓r e_i of the greatest |g_i|."""

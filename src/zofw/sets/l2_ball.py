@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense
-from zofw.sets.protocol import Ball, length, point, register, scaled
+from zofw.sets.protocol import Ball, SetFacts, length, point, register, scaled
 
 
 @register("l2-ball")
@@ -19,8 +19,6 @@ class L2Ball(Ball):
     .. math:: \arg\min_s \langle g, s\rangle = -r\,g / \|g\|_2,
 
     and :math:`-r e_0` for g = 0. Every dimension.
-
-    The diameter is 2r.
 
     Parameters
     ----------
@@ -38,6 +36,16 @@ class L2Ball(Ball):
     """
 
     radius: float = 1.0
+
+    facts = SetFacts(
+        members=r"\|x\|_2 \le r",
+        oracle=r"$-rg/\|g\|$",
+        cost="O(d)",
+        atom="dense",
+        projection="scaling",
+        diameter="2*r",
+        inball="r",
+    )
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
         """Return the boundary point opposite to g."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense
-from zofw.sets.protocol import Ball, finite, gradient, point, register
+from zofw.sets.protocol import Ball, SetFacts, finite, gradient, point, register
 
 
 @register("linf-ball")
@@ -19,8 +19,6 @@ class LinfBall(Ball):
     .. math:: \arg\min_s \langle g, s\rangle = -r\,\mathrm{sign}(g),
 
     with :math:`s_i = -r` where :math:`g_i = 0`. Every dimension.
-
-    The diameter is :math:`2 r \sqrt d`.
 
     Parameters
     ----------
@@ -38,6 +36,16 @@ class LinfBall(Ball):
     """
 
     radius: float = 1.0
+
+    facts = SetFacts(
+        members=r"\|x\|_\infty \le r",
+        oracle=r"$-r\,\mathrm{sign}(g)$",
+        cost="O(d)",
+        atom="dense",
+        projection="clipping",
+        diameter="2*r*sqrt(d)",
+        inball="r",
+    )
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
         """Return the corner opposite to the signs of g."""

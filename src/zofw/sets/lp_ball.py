@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array, Atom, Dense
 from zofw.sets.l1_ball import L1Ball
 from zofw.sets.linf_ball import LinfBall
-from zofw.sets.protocol import Ball, positive, register, scaled
+from zofw.sets.protocol import Ball, SetFacts, positive, register, scaled
 
 
 def lp_norm(x: Array, p: float) -> float:
@@ -34,8 +34,6 @@ class LpBall(Ball):
 
     and :math:`-r e_0` for g = 0. The ends p = 1 and p = ∞ are those of `L1Ball` and `LinfBall`. Every dimension.
 
-    The diameter is 2r for :math:`p \le 2` and :math:`2 r\,d^{1/2 - 1/p}` beyond.
-
     Parameters
     ----------
     radius
@@ -55,6 +53,15 @@ class LpBall(Ball):
 
     radius: float = 1.0
     p: float = 2.0
+
+    facts = SetFacts(
+        members=r"\|x\|_p \le r",
+        oracle="Hölder's equality",
+        cost="O(d)",
+        atom="dense",
+        diameter="2*r*max(1, d**(1/2 - 1/p))",
+        inball="r*min(1, d**(1/2 - 1/p))",
+    )
 
     def __post_init__(self) -> None:
         positive(self, "radius")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, RankOne
 from zofw.sets.lanczos import EXACT, start_vector, top_eigenvector
-from zofw.sets.protocol import Ball, name_of, point, positive, register, scaled
+from zofw.sets.protocol import Ball, SetFacts, name_of, point, positive, register, scaled
 from zofw.sets.thresholds import shrink_to_l1
 
 
@@ -84,8 +84,6 @@ class NuclearBall(MatrixBall):
     vectors come from Lanczos on :math:`G^\top G` and satisfy :math:`u^\top G v \ge (1 - \mathrm{tol})\,\sigma_1(G)`;
     otherwise from a full decomposition, exact to rounding.
 
-    The diameter is 2r.
-
     Parameters
     ----------
     radius
@@ -109,6 +107,16 @@ class NuclearBall(MatrixBall):
     radius: float
     shape: tuple[int, int]
     tol: float = 1e-6
+
+    facts = SetFacts(
+        members=r"\sum\sigma_i(X) \le r,\ X \in \mathbb R^{m \times k}",
+        oracle=r"$-r\,uv^\top$, top singular pair",
+        cost=r"\text{SVD or Lanczos}",
+        atom="rank one",
+        projection="full SVD",
+        diameter="2*r",
+        inball="r/sqrt(min(m, k))",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from zofw.atoms import Array, Atom, Dense, by_value
 from zofw.sets.lp import FEASIBILITY, solve_highspy, solve_scipy
-from zofw.sets.protocol import EPS, Inball, Vertices, finite, frozen, point, register, scaled
+from zofw.sets.protocol import EPS, Inball, SetFacts, Vertices, finite, frozen, point, register, scaled
 
 
 @register("polytope")
@@ -60,6 +60,14 @@ class Polytope(Vertices):
     b_eq: Any = None
     bounds: Any = (None, None)
     solver: Literal["scipy", "highspy"] = "scipy"
+
+    facts = SetFacts(
+        members=r"Ax \le b,\ Ex = f,\ l \le x \le u",
+        oracle="linear programme (HiGHS)",
+        cost=r"\text{one LP}",
+        atom="dense",
+        inball="Chebyshev",
+    )
 
     def __post_init__(self) -> None:
         if self.solver not in ("scipy", "highspy"):

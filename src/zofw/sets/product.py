@@ -14,7 +14,7 @@ from zofw.atoms import Array, Atom, Blocks
 from zofw.core import Faceted
 from zofw.sets.custom import can_clip, can_project
 from zofw.sets.given import as_set
-from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, point, register
+from zofw.sets.protocol import Inball, Region, SetFacts, Vertices, gradient, name_of, point, register
 
 
 @register("product")
@@ -47,6 +47,15 @@ class Product(Vertices):
 
     sets: Sequence[Any]
     dims: Sequence[int] | None = None
+
+    facts = SetFacts(
+        members=r"X_1 \times \dots \times X_m",
+        oracle="block by block",
+        cost=r"\text{sum}",
+        atom="blocks",
+        projection="where every factor has one",
+        inball="least",
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.sets, Sequence):

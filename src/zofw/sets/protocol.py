@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,13 +14,38 @@ from zofw.atoms import Array, Atom
 from zofw.core import ConvexSet as Region
 from zofw.registry import Registry
 
-__all__ = ["SETS", "Ball", "Inball", "Region", "Square", "Vertices", "register"]
+__all__ = ["SETS", "Ball", "Inball", "Region", "SetFacts", "Square", "Vertices", "register"]
 
 SETS: Registry[Region] = Registry("set")
 register = SETS.register
 
 Inball = tuple[Array, float]
 EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class SetFacts:
+    """Facts that a set states: its row of the table in the documentation, compared with the code by the tests.
+
+    Attributes
+    ----------
+    members, cost
+        TeX of the condition for members, and of the cost of the oracle.
+    oracle, atom, projection
+        The oracle's vertex, the form in which it is kept ("dense", "sparse", "rank one" or "blocks"), and the way of the
+        Euclidean projection, all in a few words; a dash if there is no projection.
+    diameter, inball
+        Formulas of the diameter and of the radius of the inner ball, or words; None for a diameter that has none, or a set
+        that knows no inner ball.
+    """
+
+    members: str
+    oracle: str
+    cost: str
+    atom: str
+    projection: str = "—"
+    diameter: str | None = None
+    inball: str | None = None
 
 
 def name_of(owner: object) -> str:
@@ -166,6 +193,8 @@ def smallest(values: Array, k: int) -> NDArray[np.int64]:
 
 class Vertices(ABC):
     """What a set derives from its oracle `atom`; a set that lives in one dimension only says so in `fixed_dim`."""
+
+    facts: ClassVar[SetFacts]
 
     @property
     def fixed_dim(self) -> int | None:

@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import Inball, Vertices, counting, finite, gradient, point, positive, register
+from zofw.sets.protocol import (
+    Inball,
+    SetFacts,
+    Vertices,
+    counting,
+    finite,
+    gradient,
+    point,
+    positive,
+    register,
+)
 from zofw.sets.thresholds import project_capped, settle
 
 
@@ -25,8 +35,6 @@ class Simplex(Vertices):
     .. math:: \arg\min_s \langle g, s\rangle = a\,e_i, \qquad i = \arg\min_j g_j,
 
     the lowest such i on ties. Every dimension.
-
-    The diameter is :math:`\sqrt 2\,a`.
 
     Parameters
     ----------
@@ -47,6 +55,16 @@ class Simplex(Vertices):
 
     total: float = 1.0
     dim: int | None = field(default=None, repr=False, compare=False)
+
+    facts = SetFacts(
+        members=r"x \ge 0,\ \sum x_i = a",
+        oracle="$a e_i$ at the least $g_i$",
+        cost="O(d)",
+        atom="sparse, 1 entry",
+        projection="one sort",
+        diameter="sqrt(2)*a",
+        inball="a/sqrt(d*(d - 1))",
+    )
 
     def __post_init__(self) -> None:
         positive(self, "total")

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense
 from zofw.sets.nuclear_ball import MatrixBall, singular_values
-from zofw.sets.protocol import register, scaled
+from zofw.sets.protocol import SetFacts, register, scaled
 
 
 @register("spectral-ball")
@@ -21,8 +21,6 @@ class SpectralBall(MatrixBall):
 
     with the thin singular value decomposition of G; where G lacks full rank, the decomposition completes U and V. It is
     the dual of `NuclearBall`, and bounds how much a linear map can stretch.
-
-    The diameter is :math:`2 r \sqrt{\min(m, k)}`.
 
     Parameters
     ----------
@@ -44,6 +42,16 @@ class SpectralBall(MatrixBall):
 
     radius: float
     shape: tuple[int, int]
+
+    facts = SetFacts(
+        members=r"\sigma_1(X) \le r,\ X \in \mathbb R^{m \times k}",
+        oracle=r"$-r\,UV^\top$ of $G = U\Sigma V^\top$",
+        cost=r"\text{SVD}",
+        atom="dense",
+        projection="full SVD",
+        diameter="2*r*sqrt(min(m, k))",
+        inball="r",
+    )
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
         """Return −r U Vᵀ."""

@@ -10,7 +10,18 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array, Atom, RankOne
 from zofw.sets.lanczos import EXACT, start_vector, top_eigenvector
 from zofw.sets.nuclear_ball import warm_factor
-from zofw.sets.protocol import EPS, Inball, Square, counting, finite, point, positive, register, scaled
+from zofw.sets.protocol import (
+    EPS,
+    Inball,
+    SetFacts,
+    Square,
+    counting,
+    finite,
+    point,
+    positive,
+    register,
+    scaled,
+)
 from zofw.sets.simplex import centred_radius
 from zofw.sets.thresholds import project_capped, settle
 
@@ -25,8 +36,6 @@ class Spectraplex(Square):
     with v a unit eigenvector of the least eigenvalue of the symmetric part of G; :math:`a\,e_0 e_0^\top` for G = 0. For
     n > 64 the vector comes from Lanczos and :math:`v^\top G v \le \lambda_{\min} + \mathrm{tol}\,(\lambda_{\max} -
     \lambda_{\min})`; otherwise from a full decomposition, exact to rounding.
-
-    The diameter is :math:`\sqrt 2\,a`.
 
     Parameters
     ----------
@@ -51,6 +60,16 @@ class Spectraplex(Square):
     size: int
     trace: float = 1.0
     tol: float = 1e-6
+
+    facts = SetFacts(
+        members=r"X \succeq 0,\ \mathrm{tr}X = a,\ k \times k",
+        oracle=r"$a\,vv^\top$, least eigenvector",
+        cost=r"\text{eigen or Lanczos}",
+        atom="rank one",
+        projection="full decomposition",
+        diameter="sqrt(2)*a",
+        inball="a/sqrt(k*(k - 1))",
+    )
 
     def __post_init__(self) -> None:
         counting(self, "size")
