@@ -31,7 +31,7 @@ LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "deviation": lambda t: np.abs(t - 1.0),
     "cauchy": lambda t: np.log1p((t - 1.0) ** 2),
     "hinge": lambda t: np.maximum(0.0, 1.0 - t),
-    "poisson": lambda t: np.exp(np.clip(t, -30, 30)) - t,
+    "poisson": lambda t: np.exp(np.clip(t, -30, 30)) - 2.0 * t,
 }
 TABLE = Path(__file__).parent.parent / "docs" / "comparison" / "small_sums.inc"
 

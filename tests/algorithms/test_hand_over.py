@@ -77,3 +77,50 @@ def test_random_values_stay_with_explore_correct() -> None:
 def test_the_rule(n: int, d: int, budget: int | None, name: str) -> None:
     method, reason = choose(Task(zofw.Simplex(), d, n, budget))
     assert method.name == name and reason.startswith(name)
+
+
+def least_squares(n: int, sides: np.ndarray, seen: list[np.ndarray]) -> BlackBox:
+    """Least squares in the units of the sides of a box; every point that is asked is noted."""
+    rng = np.random.default_rng(5)
+    Z = rng.standard_normal((n, len(sides)))
+    y = Z @ np.linspace(2, 3, len(sides)) + rng.standard_normal(n)  # the optimum lies on the boundary
+
+    def f(X: np.ndarray, i: np.ndarray) -> np.ndarray:
+        seen.append(X)
+        return np.asarray(((X / sides) @ Z[i].T - y[i]) ** 2)
+
+    return BlackBox(f, dim=len(sides), n=n, vectorized=True)
+
+
+@pytest.mark.parametrize("method", ["explore-correct", "ridge-newton", "hand-over", "auto"])
+@pytest.mark.parametrize("region", [zofw.Simplex(), zofw.L1Ball(2.0), zofw.L2Ball(1.0), zofw.Box(-1.0, 1.0)])
+def test_a_user_s_function_is_evaluated_at_members_only(method: str, region: zofw.Box) -> None:
+    seen: list[np.ndarray] = []
+    zofw.minimize(
+        least_squares(300, np.ones(6), seen), region, method=method, budget=6_000, rng=0, diagnose=0
+    )
+    assert all(region.contains(x, 1e-9) for x in np.concatenate(seen))
+
+
+def test_points_outside_are_asked_if_they_are_fine() -> None:
+    seen: list[np.ndarray] = []
+    problem, simplex = least_squares(300, np.ones(6), seen), zofw.Simplex()
+    zofw.minimize(problem, simplex, method="explore-correct", budget=6_000, rng=0, inside=False)
+    assert not all(simplex.contains(x, 1e-9) for x in np.concatenate(seen))
+
+
+@pytest.mark.parametrize("method", ["explore-correct", "hand-over"])
+def test_units_of_a_box_cost_nothing(method: str) -> None:
+    """Sides of 10⁻³ to 10³ in powers of two: the same run as in the unit cube, up to rounding."""
+    sides = 2.0 ** np.array([-10, -4, 0, 3, 6, 9])
+    even, seen = zofw.Box(-np.ones(6), np.ones(6)), []
+    cube = zofw.minimize(
+        least_squares(300, np.ones(6), []), even, method="explore-correct", budget=20_000, rng=0
+    )
+    result = zofw.minimize(
+        least_squares(300, sides, seen), zofw.Box(-sides, sides), method=method, budget=20_000, rng=0
+    )
+    assert result.fun <= cube.fun + 1e-3 * abs(cube.fun)
+    assert (np.abs(np.concatenate(seen)) <= sides).all()
+    if method == "explore-correct":
+        np.testing.assert_allclose(result.x / sides, cube.x, rtol=1e-3)

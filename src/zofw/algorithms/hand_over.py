@@ -36,6 +36,7 @@ from zofw.algorithms.interpolation import Interpolation
 from zofw.algorithms.interpolation.state import State as Whole
 from zofw.algorithms.interpolation.trust_region import planned
 from zofw.algorithms.model.certificate import UNKNOWN
+from zofw.algorithms.model.view import sharing
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.core import Answer, Array, Batch, Indices, Info, OutOfBudget, Purpose, Query, Step, Task
@@ -102,6 +103,7 @@ class HandOver:
     first: int = AUTO
 
     name: ClassVar[str] = "hand-over"
+    members_only: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         use="the default for sums of many components and few variables",
         queries="adaptive",
@@ -239,25 +241,3 @@ def _info(task: Task, state: State, info: Info) -> Info:
     mine = {f"interpolation {name}": float(number) for name, number in told.items()}
     size = {"components": float(task.n if state.part is None else len(state.part))}
     return replace(info, numbers=columns(state.sampled) | dict(info.numbers) | mine | size)
-
-
-def sharing(task: Task, view: Task, step: Step) -> Step:
-    """Run a step that sees another task; what it pays and its LMO calls are counted in the task."""
-    if view is task:
-        return (yield from step)
-    try:
-        query = next(step)
-        while True:
-            task.lmos = view.lmos
-            try:
-                answer = yield query
-            except OutOfBudget as error:
-                view.paid = task.paid
-                query = step.throw(error)
-            else:
-                view.paid = task.paid
-                query = step.send(answer)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
-    finally:
-        task.lmos = view.lmos

@@ -174,10 +174,12 @@ class Spec(Limits):
         "no bound.",
         tolerance,
     )
-    inside: bool = setting(
-        False,
-        "Evaluate only points of the set: for simulators and models that are undefined outside it. See\n"
-        ":func:`~zofw.run.session.inside.keep_inside`.",
+    inside: bool | None = setting(
+        None,
+        "True: evaluate only points of the set, for simulators and models that are undefined outside it; see\n"
+        ":func:`~zofw.run.session.inside.keep_inside`. False: points a little outside are fine. By default the\n"
+        "default methods evaluate only points of the set, unless the problem has a gradient, as a linear model\n"
+        "does, or says on which coordinates its components depend; methods of papers are as in their papers.",
     )
     resolution: float = setting(
         0.0,
@@ -248,7 +250,7 @@ class Settings(LimitSettings, total=False):
     known: tuple[Sequence[Sequence[float]] | Array, ArrayLike] | None
     rng: Seed
     gap_tol: float | None
-    inside: bool
+    inside: bool | None
     resolution: float
     workers: Any  # a number, and for zofw.minimize whatever evaluates
     structure: bool

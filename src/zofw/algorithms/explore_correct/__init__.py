@@ -44,6 +44,7 @@ from zofw.algorithms.explore_correct.state import Action, Belief, Model, Sketche
 from zofw.algorithms.explore_correct.walk import walk
 from zofw.algorithms.facts import Facts
 from zofw.algorithms.model.noise import Values, probe
+from zofw.algorithms.model.view import in_units, out_of_units, sharing, units
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.atoms import Dense
@@ -71,6 +72,7 @@ class ExploreCorrect:
     first_exploration: int = AUTO
 
     name: ClassVar[str] = "explore-correct"
+    members_only: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         use="the default; nothing to tune",
         queries="adaptive",
@@ -98,6 +100,8 @@ class ExploreCorrect:
         settings.whole("first_exploration", self.first_exploration)
 
     def init(self, task: Task, x0: Array) -> State:
+        if (s := units(task)) is not None:
+            return replace(self.init(in_units(task, s), x0 / s), x=x0)
         few, batch, none = 4 if task.n > 8 else task.n, min(task.n, self.first_batch), np.zeros((1, 1))
         model = Model((Dense(x0),), np.ones(1), none, none, batch)
         return State(0, x0, x0, Belief(np.zeros(task.dim), math.inf), Sketches(few), model)
@@ -109,6 +113,14 @@ class ExploreCorrect:
         return replace(start, values=values, value=value, model=replace(start.model, batch=batch))
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        if (s := units(task)) is None:
+            return (yield from self._step(task, state, rng))
+        view = in_units(task, s)
+        step = self._step(view, replace(state, x=state.x / s), rng)
+        state, info = yield from sharing(task, view, step, lambda query: out_of_units(query, s))
+        return replace(state, x=state.x * s), info
+
+    def _step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         before = task.paid
         if math.isinf(state.values.noise):
             values, value = yield from probe(task, state.x, rng)

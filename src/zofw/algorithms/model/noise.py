@@ -29,6 +29,7 @@ NEARBY = 3  # spacings that are near x
 TABLE = 8  # values of the table near x
 FAR = 0.9  # share of the way to a vertex
 COMPONENTS = 4  # of the probe
+MIXED = 8  # vertices, at most, of a short line that stays in the set
 PROBE = 6  # values of each, at least
 RANDOM = (
     1e-6  # share of the range: two values at one point that differ by more are random, not merely rounded
@@ -79,9 +80,16 @@ def probe(task: Task, x: Array, rng: np.random.Generator) -> Generator[Query, An
     steps = [task.lmo(v).dense() - x for v in (u, -u)]
     size = float(np.linalg.norm(steps[0] - steps[1])) or float(np.linalg.norm(x)) or 1.0
     far = max(steps, key=lambda step: float(step @ step))
+    short = u * (size / float(np.linalg.norm(u)))
+    ball = task.set.inball(task.dim)
+    if task.inside and ball is not None:  # into the set, along all coordinates: a vertex may have one entry
+        some = [task.lmo(v).dense() for v in rng.standard_normal((min(task.dim, MIXED), task.dim))]
+        w = task.set.tangent(u)
+        away = ball[0] + w * (min(ball[1], size) / (float(np.linalg.norm(w)) or 1.0))
+        short = (np.mean(some, axis=0) + away) / 2 - x
     batch = task.sample(rng, min(task.n, COMPONENTS))
     for spacing in SPACINGS if task.resolution == 0 else (0.0,):
-        line = far if task.inside or spacing > SHORT else u * (size / float(np.linalg.norm(u)))
+        line = far if spacing > SHORT else short
         points = np.column_stack([spacing * line, 2 * spacing * line, 3 * spacing * line, FAR * far])
         query = Query(x, batch, Explicit(points), 1.0, Stencil.FORWARD, Purpose.NOISE)
         answer = yield query

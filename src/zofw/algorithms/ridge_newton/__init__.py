@@ -97,6 +97,7 @@ class RidgeNewton:
     """
 
     name: ClassVar[str] = "ridge-newton"
+    members_only: ClassVar[bool] = True
     facts: ClassVar[Facts] = Facts(
         use="the default for components that depend on few coordinates each: text, matrix completion, graphs",
         queries="adaptive",
@@ -153,9 +154,11 @@ def _hand_over(task: Task, state: State) -> State:
 
 def _begin(task: Task, state: State, rng: np.random.Generator) -> Action:
     """The noise of the values, and whether the vertices have few entries."""
+    if task.inside:
+        return _hand_over(task, state)
     values, value = yield from measure_noise(task, state.x, rng)
     state = replace(state, values=values, value=value)
-    if values.random or task.inside or task.diameter == 0:
+    if values.random or task.diameter == 0:
         return _hand_over(task, state)
     values = replace(values, range=max(values.range, abs(value), 1e-300))
     vertex = task.lmo(rng.standard_normal(task.dim)).dense()

@@ -11,7 +11,7 @@ from zofw.core.query import Derived
 from zofw.directions import Explicit
 from zofw.directions.implicit import touched_product
 from zofw.run.record.run import Run
-from zofw.sets import Custom, Product, can_clip
+from zofw.sets import Box, Custom, Product, can_clip
 
 POINT_NUMBERS = 1 << 20  # numbers of dense directions alive at any time: 8 MB
 
@@ -95,15 +95,22 @@ def keep_inside(query: Query, set: ConvexSet) -> Query:
         raise OutsideError(
             f"inside=True: the method asks for {outside!r:.80}, which is not a point of {set!r:.200}."
         )
-    ball = set.inball(query.anchors.shape[1])
+    ball, half = set.inball(query.anchors.shape[1]), np.ones((1, 1))
+    if isinstance(set, Box):  # in units of its sides it is a cube, in which the coordinates are on their own
+        sides = np.broadcast_to(np.subtract(set.upper, set.lower), query.anchors.shape[1])
+        ball, half = (
+            ((np.add(set.lower, set.upper) / 2), 1.0),
+            np.where(sides > 0, sides / 2, np.inf)[:, None],
+        )
     if ball is None:
         raise OutsideError(
             f"inside=True needs a ball inside the set, and {set!r:.200} does not know one (inball returned None)."
         )
     centre, radius = ball
     directions = Tangent(query.directions, set)
+    order = np.inf if isinstance(set, Box) else 2
     longest = max(
-        float(np.linalg.norm(directions.columns(start, stop), axis=0).max())
+        float(np.linalg.norm(directions.columns(start, stop) / half, order, axis=0).max())
         for start, stop in column_blocks(directions)
     )
     shrink = query.radius * longest / radius if longest > 0 else 0.0

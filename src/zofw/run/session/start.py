@@ -98,6 +98,10 @@ def begin(spec: Spec, attached: Attached) -> tuple[Run, Task]:
         spec.structure and attached.pattern is not None,
     )  # fmt: skip
     algorithm, reasons = as_algorithm(spec.method, task)
+    bounded = spec.inside is None and attached.gradient is None and not task.structured and not each
+    if bounded and vars(type(algorithm)).get("members_only") and region.inball(spec.dim) is not None:
+        task.inside = True
+        algorithm, reasons = as_algorithm(spec.method, task)
     if spec.outer is not None:
         spec.outer.check(spec.n * each)
         if not isinstance(algorithm, Composing):
@@ -110,7 +114,7 @@ def begin(spec: Spec, attached: Attached) -> tuple[Run, Task]:
     state = algorithm.init(task, start)
     task.known = None  # what a method makes of them is in its state
     run = Run(
-        region, algorithm, spec.dim, spec.n, limits, spec.gap_tol, spec.inside, spec.resolution,
+        region, algorithm, spec.dim, spec.n, limits, spec.gap_tol, task.inside, spec.resolution,
         task.structured, rows, pays, reserve, entropy_of(spec.rng), reasons, uuid.uuid4().hex, state,
         outer=spec.outer, each=each, workers=spec.workers,
         stated=stated if can_check(spec.n, limits.budget) and not first_order and not each else None,
@@ -144,7 +148,7 @@ def make_task(
     structured: bool,
 ) -> Task:
     """Return what the method sees: only a first-order one sees the gradient, and none the problem."""
-    task = Task(region, of.dim, of.n, granted, of.limits.max_iter, inside=of.inside)
+    task = Task(region, of.dim, of.n, granted, of.limits.max_iter, inside=bool(of.inside))
     task.gap_tol, task.resolution, task.draw = of.gap_tol, of.resolution, kernels.drawing()
     task.outer, task.each, task.workers = of.outer, each, of.workers
     if attached.support is not None:
