@@ -1,14 +1,17 @@
-"""From answers to gradients, without randomness or evaluation: differences along directions, and what an estimate remembers.
+"""From answers to gradients, without randomness or evaluation: differences along directions,
+and what an estimate remembers.
 
-What differences are off by, for F along u with derivatives F′ = ⟨∇F, u⟩, F″, … and values wrong by at most ε:
+What differences are off by, for F along u with derivatives F′ = ⟨∇F, u⟩, F″, … and values wrong
+by at most ε:
 
     forward    (F(x + μu) − F(x))/μ                  = F′ + ½μF″ + …      ± 2ε/μ      b + 1 evaluations for b directions
     central    (F(x + μu) − F(x − μu))/2μ            = F′ + μ²F‴/6 + …    ± ε/μ       2b
     curvature  (F(x + μu) − 2F(x) + F(x − μu))/μ²    = F″ + μ²F⁗/12 + …   ± 4ε/μ²     2b + 1
 
-A rule for an estimate takes the directions U, (d, b), the slopes c = Uᵀ∇F + O(μ) along them, (b,), and the law's scale s with
-s·E[UUᵀ] = I; κ is the law's second moment, E‖UUᵀx‖² = κ‖x‖². Where two points are compared, c has a row for each, the new point first:
-same directions and same batch, so that what both have in common cancels.
+A rule for an estimate takes the directions U, (d, b), the slopes c = Uᵀ∇F + O(μ) along them,
+(b,), and the law's scale s with s·E[UUᵀ] = I; κ is the law's second moment, E‖UUᵀx‖² = κ‖x‖².
+Where two points are compared, c has a row for each, the new point first: same directions and
+same batch, so that what both have in common cancels.
 
 References
 ----------
@@ -34,7 +37,8 @@ STEEPEST = 1e150  # and of a slope: its square is a number still
 def slopes(query: Query, answer: Answer) -> Array:
     """Return directional derivatives along every direction at every anchor, (k, b).
 
-    (F(x + μu) − F(x − μu))/2μ for two-sided stencils, (F(x + μu) − F(x))/μ for the forward one, F the batch mean.
+    (F(x + μu) − F(x − μu))/2μ for two-sided stencils, (F(x + μu) − F(x))/μ for the forward one,
+    F the batch mean.
     """
     b, mu, values = query.count, query.radius, answer.values
     if query.stencil.two_sided:
@@ -85,24 +89,29 @@ def refine_step(law: Law, U: Directions) -> float:
 def refine(g: Array, U: Directions, c: Array, step: float) -> Array:
     """Return g + α U(c − Uᵀg): the sketched memory.
 
-    With c = Uᵀ∇F the error e = g − ∇F becomes (I − αUUᵀ)e: zero stays zero, and at the best step the mean square contracts by
-    1 − 1/(s²κ), which is 1 − b/(d + b + 1) for Gaussian directions.
+    With c = Uᵀ∇F the error e = g − ∇F becomes (I − αUUᵀ)e: zero stays zero, and at the best
+    step the mean square contracts by 1 − 1/(s²κ), which is 1 − b/(d + b + 1) for Gaussian
+    directions.
     """
     return _plus(g, U @ (c - U.T @ g), step)
 
 
 def spider(g: Array, U: Directions, c: Array, scale: float) -> Array:
-    """Return g + s U(c_0 − c_1): the difference of two estimates with the same directions and batch, at the new point and the old.
+    """Return g + s U(c_0 − c_1): the difference of two estimates with the same directions and
+    batch, at the new point and the old.
 
-    For ∇F with Lipschitz constant L the variance that a step adds is at most s²κL²‖x_t − x_{t−1}‖²; it is never forgotten.
+    For ∇F with Lipschitz constant L the variance that a step adds is at most s²κL²‖x_t −
+    x_{t−1}‖²; it is never forgotten.
     """
     return _plus(g, U @ (c[0] - c[1]), scale)
 
 
 def storm(g: Array, U: Directions, c: Array, scale: float, rho: float) -> Array:
-    """Return ĝ_0 + (1 − ρ)(g − ĝ_1), estimates at the new point and the old with the same directions and batch.
+    """Return ĝ_0 + (1 − ρ)(g − ĝ_1), estimates at the new point and the old with the same
+    directions and batch.
 
-    ρ = 0 is spider, ρ = 1 is fresh: the error of before is forgotten by 1 − ρ, the new one enters with ρ times its variance.
+    ρ = 0 is spider, ρ = 1 is fresh: the error of before is forgotten by 1 − ρ, the new one
+    enters with ρ times its variance.
     """
     return _plus((1.0 - rho) * g, U @ (c[0] - (1.0 - rho) * c[1]), scale)
 
@@ -114,16 +123,19 @@ def average(g: Array, estimate: Array, rho: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class OwnDifferences:
-    """Slopes of every component of a batch along its own coordinates, which are all that its gradient has.
+    """Slopes of every component of a batch along its own coordinates, which are all that its
+    gradient has.
 
-    One-sided: f_i(x + μe_j) for every j in the support of i, and f_i(x), which costs Σ(|support_i| + 1) evaluations and gives the
-    values at x too. Two-sided: f_i(x ± μe_j), 2Σ|support_i| of them. The query is a paired one, and is answered, spread, resumed
-    and counted like every other.
+    One-sided: f_i(x + μe_j) for every j in the support of i, and f_i(x), which costs
+    Σ(|support_i| + 1) evaluations and gives the values at x too. Two-sided: f_i(x ± μe_j),
+    2Σ|support_i| of them. The query is a paired one, and is answered, spread, resumed and
+    counted like every other.
 
     Attributes
     ----------
     batch, pattern
-        The components, and the coordinates of each; a list of slopes has one entry for each coordinate of each component.
+        The components, and the coordinates of each; a list of slopes has one entry for each
+        coordinate of each component.
     query
         What to ask.
     """

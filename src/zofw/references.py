@@ -1,10 +1,11 @@
-"""What f(x*) is: a first-order reference value, with its certificate where the problem is convex.
+"""What f(x*) is: a first-order reference value, with its certificate where the problem is
+convex.
 
     gap(x) = max over s in X of ⟨∇f(x), x − s⟩ ≥ f(x) − min f          for convex f
 
-Sets that project get accelerated projected gradients with restarts, the others Frank-Wolfe with pairwise (or, where f is
-not convex, away) steps; either way the gap is computed at the very point that is returned. Nothing here is
-zeroth-order, and nothing is counted.
+Sets that project get accelerated projected gradients with restarts, the others Frank-Wolfe with
+pairwise (or, where f is not convex, away) steps; either way the gap is computed at the very
+point that is returned. Nothing here is zeroth-order, and nothing is counted.
 
 References
 ----------
@@ -36,7 +37,8 @@ class Reference:
     value, x, gap
         f(x), x and the Frank-Wolfe gap there.
     certified
-        Whether f is convex and the gap within the tolerance, so that value − gap ≤ min f ≤ value.
+        Whether f is convex and the gap within the tolerance, so that value − gap ≤ min f ≤
+        value.
     label
         What it is, in words, for a caption.
     """
@@ -73,13 +75,15 @@ def reference(
     Parameters
     ----------
     problem
-        A problem with ``dim``, ``value(x)`` and ``gradient(x)``; ``convex=True`` makes its minimum certifiable.
+        A problem with ``dim``, ``value(x)`` and ``gradient(x)``; ``convex=True`` makes its
+        minimum certifiable.
     set
         The convex set.
     tol
         The Frank-Wolfe gap to reach.
     starts
-        For a problem that is not convex: how many starting points, the set's own and random members.
+        For a problem that is not convex: how many starting points, the set's own and random
+        members.
     rng
         Seed or generator of the random members.
     max_iter
@@ -160,10 +164,11 @@ def _active_sets(
 
 
 def _accelerated(problem: Smooth, region: Any, x0: Array, tol: float, max_iter: int, convex: bool) -> Array:
-    """Projected gradients: with momentum and restarts for convex f, monotone and plain otherwise.
+    """Projected gradients: with momentum and restarts for convex f, monotone and plain
+    otherwise.
 
-    The step 1/L comes from backtracking on ⟨∇f(z) − ∇f(y), z − y⟩ ≤ L‖z − y‖², which unlike a test on values stays
-    meaningful when z is within rounding of the minimum.
+    The step 1/L comes from backtracking on ⟨∇f(z) − ∇f(y), z − y⟩ ≤ L‖z − y‖², which unlike a
+    test on values stays meaningful when z is within rounding of the minimum.
     """
     x = y = x0
     L, theta = 1.0, 1.0

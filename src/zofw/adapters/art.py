@@ -41,18 +41,20 @@ class UniversalPerturbation(EvasionAttack):
     classifier
         A classifier of ART.
     norm, eps
-        The ball of perturbations: its norm, ``np.inf`` (or "inf"), 2 or 1, and its radius, in the units of the inputs.
+        The ball of perturbations: its norm, ``np.inf`` (or "inf"), 2 or 1, and its radius, in
+        the units of the inputs.
     set
         A set of flattened perturbations instead of a ball, such as ``zofw.KSparse(20, 0.3)``.
     budget
-        Most inputs sent to the classifier in a call of ``generate``, those for labels and for the fooling rate included.
+        Most inputs sent to the classifier in a call of ``generate``, those for labels and for
+        the fooling rate included.
     method, rng
         As in :func:`zofw.minimize`.
     targeted
         Whether ``y`` has the classes to reach instead of those to leave.
     probabilities
-        Whether the classifier answers with probabilities; margins are then those of their logarithms, which do not
-        flatten out where it is sure.
+        Whether the classifier answers with probabilities; margins are then those of their
+        logarithms, which do not flatten out where it is sure.
     batch_size
         Inputs in one call of ``predict``.
     verbose
@@ -67,7 +69,8 @@ class UniversalPerturbation(EvasionAttack):
     queries : int
         Inputs that the last call of ``generate`` sent to the classifier.
     result : Result
-        Of :func:`zofw.minimize`; its budget leaves out the inputs for labels and for the fooling rate.
+        Of :func:`zofw.minimize`; its budget leaves out the inputs for labels and for the
+        fooling rate.
 
     References
     ----------
@@ -132,8 +135,8 @@ class UniversalPerturbation(EvasionAttack):
     def generate(self, x: Reals, y: Reals | None = None, **unknown: object) -> Reals:
         """Find the perturbation of the inputs x, (n, …), and return them perturbed and clipped.
 
-        ``y`` has their classes, as numbers or one-hot; by default what the classifier says. A targeted attack needs the
-        classes to reach.
+        ``y`` has their classes, as numbers or one-hot; by default what the classifier says. A
+        targeted attack needs the classes to reach.
         """
         if unknown:
             raise TypeError(

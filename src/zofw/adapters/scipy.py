@@ -35,16 +35,18 @@ def scipy_method(
     Parameters
     ----------
     set
-        A set such as ``L1Ball(2.0)``, or any object with ``lmo(g)``. By default that of SciPy's ``bounds`` and linear ``constraints``.
+        A set such as ``L1Ball(2.0)``, or any object with ``lmo(g)``. By default that of SciPy's
+        ``bounds`` and linear ``constraints``.
     more
         Nothing: an error says how to call this if SciPy was given the function itself.
     method, rng
         As in :func:`zofw.minimize`.
     budget
-        Most evaluations of ``fun``, the one that gives ``result.fun`` included. By default 1000 for each coordinate, unless
-        another limit is given.
+        Most evaluations of ``fun``, the one that gives ``result.fun`` included. By default 1000
+        for each coordinate, unless another limit is given.
     settings
-        Anything else that :func:`zofw.minimize` takes: ``inside``, ``on_error``, ``checkpoint``, …
+        Anything else that :func:`zofw.minimize` takes: ``inside``, ``on_error``,
+        ``checkpoint``, …
 
     Returns
     -------

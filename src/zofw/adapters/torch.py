@@ -35,34 +35,39 @@ def minimize_module(
     x0: ArrayLike | None = None,
     **settings: Any,
 ) -> Result:
-    r"""Minimise :math:`\frac1n\sum_i \mathrm{loss}(\mathrm{module}, \mathrm{batch}_i)` over the module's parameters in a set.
+    r"""Minimise :math:`\frac1n\sum_i \mathrm{loss}(\mathrm{module}, \mathrm{batch}_i)` over the
+    module's parameters in a set.
 
     Parameters
     ----------
     module
-        A ``torch.nn.Module``. It ends with the parameters that were found, in their own precision and on their own devices;
-        if the run raises, with those it had before.
+        A ``torch.nn.Module``. It ends with the parameters that were found, in their own
+        precision and on their own devices; if the run raises, with those it had before.
     loss
-        ``loss(module, batch)``, one number, as a tensor or a float. Called without gradients, with the module in evaluation
-        mode. It need not be differentiable: an error rate will do.
+        ``loss(module, batch)``, one number, as a tensor or a float. Called without gradients,
+        with the module in evaluation mode. It need not be differentiable: an error rate will
+        do.
     batches
-        The components: a list of whatever ``loss`` takes, or a map-style dataset. A query is one call of ``loss``.
+        The components: a list of whatever ``loss`` takes, or a map-style dataset. A query is
+        one call of ``loss``.
     set
-        Where the parameters that require a gradient, flattened and concatenated in the order of ``named_parameters()``,
-        should lie; or a mapping from names of parameters to sets, for a product of sets. Parameters that it does not name
-        stay as they are.
+        Where the parameters that require a gradient, flattened and concatenated in the order of
+        ``named_parameters()``, should lie; or a mapping from names of parameters to sets, for a
+        product of sets. Parameters that it does not name stay as they are.
     relative
-        Whether the set is for the change of the parameters instead of the parameters themselves, such as
-        ``L2Ball(0.1)`` around a network that is already good.
+        Whether the set is for the change of the parameters instead of the parameters
+        themselves, such as ``L2Ball(0.1)`` around a network that is already good.
     x0
         Where to start; by default where the module is.
     settings
-        Anything that :func:`zofw.minimize` takes: ``budget``, ``method``, ``rng``, ``checkpoint``, …
+        Anything that :func:`zofw.minimize` takes: ``budget``, ``method``, ``rng``,
+        ``checkpoint``, …
 
     Returns
     -------
     Result
-        Of :func:`zofw.minimize`; ``x`` is the flattened parameters, or their change, as a NumPy array of doubles.
+        Of :func:`zofw.minimize`; ``x`` is the flattened parameters, or their change, as a NumPy
+        array of doubles.
 
     Notes
     -----

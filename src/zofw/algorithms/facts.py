@@ -1,7 +1,9 @@
-"""Facts that a method states: its page, the tables, the chart and the laws it is tested by are made of them.
+"""Facts that a method states: its page, the tables, the chart and the laws it is tested by are
+made of them.
 
-A formula is an arithmetic expression in n, d, t, ``refresh`` and letters that stand for settings. The suite compares it
-with a session and the pages show it, so the number on a page is the number that a run is charged.
+A formula is an arithmetic expression in n, d, t, ``refresh`` and letters that stand for
+settings. The suite compares it with a session and the pages show it, so the number on a page is
+the number that a run is charged.
 """
 
 from __future__ import annotations
@@ -51,10 +53,12 @@ class Estimate:
     along
         The variance of ⟨g, c⟩ over the square of its mean; None if it depends on c.
     mean
-        a with E g = a·c; None if g is known up to a factor only, as for a method that projects x − ηg.
+        a with E g = a·c; None if g is known up to a factor only, as for a method that projects
+        x − ηg.
     later
-        w with E[g_t | the past] = w∇f(x_t) + (1 − w)g_{t−1} in every iteration: "1" for an unbiased estimate, ρ for an average.
-        g_{t−1} is the field ``g`` of the state. None for any other law.
+        w with E[g_t | the past] = w∇f(x_t) + (1 − w)g_{t−1} in every iteration: "1" for an
+        unbiased estimate, ρ for an average. g_{t−1} is the field ``g`` of the state. None for
+        any other law.
     """
 
     spread: str
@@ -74,9 +78,11 @@ class Facts:
     answers
         Questions of the chart that lead to the method, names in ``QUESTIONS``.
     queries
-        Evaluations of single components in iteration t, a formula; ``adaptive`` if there is none.
+        Evaluations of single components in iteration t, a formula; ``adaptive`` if there is
+        none.
     lmo
-        LMO calls of an iteration: a formula, or the minimum and the maximum; 0 for a method that projects.
+        LMO calls of an iteration: a formula, or the minimum and the maximum; 0 for a method
+        that projects.
     vectors
         Number of vectors of d numbers in the state.
     letters
@@ -86,12 +92,14 @@ class Facts:
     estimate
         The law of the first estimate, if it is known.
     share, within
-        On easy noiseless sums the method attains this share of Frank-Wolfe's decrease within so many queries.
+        On easy noiseless sums the method attains this share of Frank-Wolfe's decrease within so
+        many queries.
     caution
-        Why the default settings may end higher than they began on an easy sum with many components, in a sentence; empty
-        if they do not.
+        Why the default settings may end higher than they began on an easy sum with many
+        components, in a sentence; empty if they do not.
     units
-        Settings with a unit of f, and the power of f's scale by which they are multiplied when f is.
+        Settings with a unit of f, and the power of f's scale by which they are multiplied when
+        f is.
     """
 
     use: str

@@ -1,9 +1,11 @@
-"""The base of a method: a field of its settings says what it may be, and how it is derived if it is left open.
+"""The base of a method: a field of its settings says what it may be, and how it is derived if
+it is left open.
 
     batch_size: settings.Count = settings.auto("⌈√n⌉ components", lambda task, own: settings.root(task.n))
     radius: settings.Radius = 1e-4
 
-``resolve`` fills open fields from top to bottom and holds each against the rule of its type; ``own`` has those above.
+``resolve`` fills open fields from top to bottom and holds each against the rule of its type;
+``own`` has those above.
 """
 
 from __future__ import annotations
@@ -40,9 +42,11 @@ class Iterate:
 
 @dataclass(frozen=True)
 class Method:
-    """Base of a method's settings, a frozen dataclass with ``step``, ``facts`` and a name that registration gives it.
+    """Base of a method's settings, a frozen dataclass with ``step``, ``facts`` and a name that
+    registration gives it.
 
-    Class attributes besides: ``State``, the class of its states, and ``law`` if its directions have a fixed law.
+    Class attributes besides: ``State``, the class of its states, and ``law`` if its directions
+    have a fixed law.
     """
 
     name: ClassVar[str]

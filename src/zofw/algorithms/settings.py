@@ -1,6 +1,8 @@
-"""Rules for single settings: each raises ValueError with a sentence that says what the setting should be.
+"""Rules for single settings: each raises ValueError with a sentence that says what the setting
+should be.
 
-Steps γ ≤ 1 keep x + γ(s − x) in the set, averaging weights ρ in (0, 1] keep an average one, radii μ > 0 are divided by.
+Steps γ ≤ 1 keep x + γ(s − x) in the set, averaging weights ρ in (0, 1] keep an average one,
+radii μ > 0 are divided by.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Messages between a method and the session that answers it.
 
-An algorithm never evaluates anything: it yields a :class:`Query` and receives an :class:`Answer`. Everything that is
-counted, seeded, stopped, saved or sent to another machine happens on the other side, in :mod:`zofw.run`.
+An algorithm never evaluates anything: it yields a :class:`Query` and receives an
+:class:`Answer`. Everything that is counted, seeded, stopped, saved or sent to another machine
+happens on the other side, in :mod:`zofw.run`.
 
-Dictionary used everywhere: x iterate, s vertex, g gradient estimate, U directions (d×b), mu radius, gamma step size,
-rho averaging, p refresh probability, n components, d dimension, b directions, S batch, t iteration.
+Dictionary used everywhere: x iterate, s vertex, g gradient estimate, U directions (d×b), mu
+radius, gamma step size, rho averaging, p refresh probability, n components, d dimension, b
+directions, S batch, t iteration.
 """
 
 from zofw.atoms import Array as Array

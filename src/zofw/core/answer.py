@@ -23,15 +23,15 @@ class Answer:
     Attributes
     ----------
     values
-        Means over the batch at every point of the stencil, (k, width), or the numbers of each component
-        in its order. NaN for a row of a query with ``enough`` that has not come.
+        Means over the batch at every point of the stencil, (k, width), or the numbers of each
+        component in its order. NaN for a row of a query with ``enough`` that has not come.
     variance
         Variances of differences, (k, b), if the query asks for them.
     query
         The number of the query that is answered, by which :class:`Late` values name it.
     late
-        Values of queries with ``enough`` that have come since the last answer, in their order. A row
-        that will never come, because its evaluation failed, is among them with NaN.
+        Values of queries with ``enough`` that have come since the last answer, in their order.
+        A row that will never come, because its evaluation failed, is among them with NaN.
     """
 
     values: Array

@@ -6,10 +6,11 @@ from zofw.atoms import Array
 
 
 class EvaluationError(ArithmeticError):
-    """The objective answered with something that is not a finite number, or not of the right shape, or not at all.
+    """The objective answered with something that is not a finite number, or not of the right
+    shape, or not at all.
 
-    Attributes carry what is needed to repeat the evaluation: the point, the component, the number of the query within
-    the run, its iteration and the seed.
+    Attributes carry what is needed to repeat the evaluation: the point, the component, the
+    number of the query within the run, its iteration and the seed.
     """
 
     def __init__(self, reason: str, *, point: Array | None = None, component: int | None = None) -> None:

@@ -98,8 +98,9 @@ class Transposed:
 class Law(Protocol):
     """A probability law of d×b direction matrices, carrying its own constants.
 
-    ``scale`` is s with s·E[UUᵀ] = I, and ``second_moment`` is κ with E‖UUᵀx‖² = κ‖x‖². Together they give the step
-    1/(sκ) that minimises E‖(I − αUUᵀ)e‖² over α, and the contraction 1 − 1/(s²κ) which that step attains.
+    ``scale`` is s with s·E[UUᵀ] = I, and ``second_moment`` is κ with E‖UUᵀx‖² = κ‖x‖². Together
+    they give the step 1/(sκ) that minimises E‖(I − αUUᵀ)e‖² over α, and the contraction 1 −
+    1/(s²κ) which that step attains.
     """
 
     def draw(self, rng: np.random.Generator, dim: int, count: int) -> Directions: ...
@@ -228,9 +229,11 @@ class Clips(Protocol):
 
 
 class Tile(NamedTuple):
-    """A slice of work: columns [left, right) of the directions against positions [top, bottom) of the batch.
+    """A slice of work: columns [left, right) of the directions against positions [top, bottom)
+    of the batch.
 
-    Of these, all together (stop = 0), or the single evaluations [start, stop) in the order anchor, point, component.
+    Of these, all together (stop = 0), or the single evaluations [start, stop) in the order
+    anchor, point, component.
     """
 
     left: int
@@ -267,19 +270,22 @@ class Query:
     variance
         Whether the variance over the batch of each directional difference is wanted as well.
     paired
-        Direction j meets component ``batch[j]`` alone, instead of every direction meeting every component.
+        Direction j meets component ``batch[j]`` alone, instead of every direction meeting every
+        component.
     each
-        0 for the mean over the batch; m to get the m numbers of every component separately (``VALUE`` only).
+        0 for the mean over the batch; m to get the m numbers of every component separately
+        (``VALUE`` only).
     enough
-        None to wait for all values. A number m to continue once m values of this query or of earlier ones
-        have come: the rest are NaN in the answer and reach the method later, in ``Answer.late``. For
-        the VALUE stencil and one component: a row is one evaluation.
+        None to wait for all values. A number m to continue once m values of this query or of
+        earlier ones have come: the rest are NaN in the answer and reach the method later, in
+        ``Answer.late``. For the VALUE stencil and one component: a row is one evaluation.
     inside
         The set that every evaluated point is to be an exact member of, where one is.
     size, count
         |S| and b, the numbers of components and of directions (0 for plain values).
     width
-        Values per anchor in the answer: those at x + μu, then those at x − μu, then those at x; or m of each component.
+        Values per anchor in the answer: those at x + μu, then those at x − μu, then those at x;
+        or m of each component.
     cost
         Number of evaluations of single components f_i, known before any is made.
     """

@@ -20,9 +20,10 @@ ONE_THREAD = 8192  # entries of vectors that OpenBLAS, which comes with NumPy, m
 class ConvexSet(Protocol):
     """A compact convex set X of ℝᵈ with everything this library asks of it.
 
-    A set with a cheap Euclidean projection is a :class:`Projecting` one as well. ``clip(x)`` is optional too: a member with
-    no tolerance at all, every inequality to the last bit of ``<=`` and every equation to rounding. A point that is a member
-    up to rounding moves by rounding, an exact member not at all.
+    A set with a cheap Euclidean projection is a :class:`Projecting` one as well. ``clip(x)`` is
+    optional too: a member with no tolerance at all, every inequality to the last bit of ``<=``
+    and every equation to rounding. A point that is a member up to rounding moves by rounding,
+    an exact member not at all.
     """
 
     @property
@@ -35,8 +36,9 @@ class ConvexSet(Protocol):
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
         """Return a vertex s that minimises ⟨g, s⟩ over X, in structured form.
 
-        The result is a function of (g, warm): no call changes a later one. A warm atom, usually that of the previous
-        call, saves work where the oracle is iterative and is ignored where it is not.
+        The result is a function of (g, warm): no call changes a later one. A warm atom, usually
+        that of the previous call, saves work where the oracle is iterative and is ignored where
+        it is not.
         """
 
     def lmo(self, g: ArrayLike, warm: Atom | None = None) -> Array:
@@ -52,7 +54,8 @@ class ConvexSet(Protocol):
         """Return a member to start from: 0 where it is the natural centre, a barycentre otherwise."""
 
     def inball(self, dim: int) -> tuple[Array, float] | None:
-        """Return centre and radius of a Euclidean ball of the affine hull that lies inside X; None if none is known.
+        """Return centre and radius of a Euclidean ball of the affine hull that lies inside X;
+        None if none is known.
 
         The radius is infinite when X is a single point, whose affine hull has no directions.
         """
@@ -116,11 +119,13 @@ def integers(rng: np.random.Generator, n: int, size: int) -> Indices:
 
 @dataclass
 class Task:
-    """What a zeroth-order method may know of its problem: the set, the sizes, the budget. Never the objective.
+    """What a zeroth-order method may know of its problem: the set, the sizes, the budget. Never
+    the objective.
 
-    The session keeps ``paid`` and ``lmos``: what the run had paid when the open iteration began, with that iteration's own
-    queries; and ``failed``: the points, each with its component, at which f is known to have failed for good when the
-    iteration began. What fails meanwhile is seen by the next iteration, or by this one when it is begun again.
+    The session keeps ``paid`` and ``lmos``: what the run had paid when the open iteration
+    began, with that iteration's own queries; and ``failed``: the points, each with its
+    component, at which f is known to have failed for good when the iteration began. What fails
+    meanwhile is seen by the next iteration, or by this one when it is begun again.
     """
 
     set: ConvexSet
@@ -257,10 +262,12 @@ class Info:
     gap, gap_error
         An estimate of the Frank-Wolfe gap max over s of ⟨∇f(x), x − s⟩, and its standard error.
     bound
-        An upper bound of that gap from values paid for at x, at a confidence that the method states. Only a bound makes a
-        run CONVERGED at ``gap_tol``; a gap without one ends it as ESTIMATED.
+        An upper bound of that gap from values paid for at x, at a confidence that the method
+        states. Only a bound makes a run CONVERGED at ``gap_tol``; a gap without one ends it as
+        ESTIMATED.
     at_start
-        Whether gap and bound are of the x that the iteration began with, as in most papers, and not of the new one.
+        Whether gap and bound are of the x that the iteration began with, as in most papers, and
+        not of the new one.
     ending
         The method's own word that it is done.
     numbers

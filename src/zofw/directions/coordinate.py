@@ -25,9 +25,11 @@ def random_subset(key: int, dim: int, count: int) -> Indices:
 
 @dataclass(frozen=True)
 class Coordinates(Operator):
-    """Unit vectors e_j for the j of a subset J, |J| = b, drawn from the key: O(b) numbers, and only once they are asked for.
+    """Unit vectors e_j for the j of a subset J, |J| = b, drawn from the key: O(b) numbers, and
+    only once they are asked for.
 
-    U c puts c at the places J, Uᵀg = g_J, Z U = Z[:, J], and UUᵀ is the projection onto the coordinates in J.
+    U c puts c at the places J, Uᵀg = g_J, Z U = Z[:, J], and UUᵀ is the projection onto the
+    coordinates in J.
     """
 
     dim: int
@@ -64,8 +66,9 @@ class Coordinates(Operator):
 class OrthonormalColumns:
     """What laws of b orthonormal columns share: UᵀU = I, so that UUᵀ is a projection of rank b.
 
-    Its trace is b, hence E[UUᵀ] = (b/d)I for a law that prefers no coordinate, and E‖UUᵀx‖² = E xᵀUUᵀx = (b/d)‖x‖². The step
-    1/(sκ) of a refresh is 1: the error e becomes (I − UUᵀ)e, with E‖(I − UUᵀ)e‖² = (1 − b/d)‖e‖².
+    Its trace is b, hence E[UUᵀ] = (b/d)I for a law that prefers no coordinate, and E‖UUᵀx‖² = E
+    xᵀUUᵀx = (b/d)‖x‖². The step 1/(sκ) of a refresh is 1: the error e becomes (I − UUᵀ)e, with
+    E‖(I − UUᵀ)e‖² = (1 − b/d)‖e‖².
     """
 
     def scale(self, dim: int, count: int) -> float:
@@ -86,10 +89,12 @@ class OrthonormalColumns:
 @laws.register("coordinate")
 @dataclass(frozen=True)
 class Coordinate(OrthonormalColumns):
-    """b of the d unit vectors, uniformly without replacement; b = d gives the whole basis in order.
+    """b of the d unit vectors, uniformly without replacement; b = d gives the whole basis in
+    order.
 
-    UUᵀ keeps b of the d coordinates of x, each with probability b/d: E[UUᵀ] = (b/d)I and E‖UUᵀx‖² = (b/d)‖x‖². The best step
-    of a refresh is 1, and it contracts the error by 1 − b/d.
+    UUᵀ keeps b of the d coordinates of x, each with probability b/d: E[UUᵀ] = (b/d)I and
+    E‖UUᵀx‖² = (b/d)‖x‖². The best step of a refresh is 1, and it contracts the error by 1 −
+    b/d.
 
     Examples
     --------

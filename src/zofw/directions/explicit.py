@@ -1,6 +1,7 @@
 """Directions given column by column, such as the atoms of a set.
 
-What every matrix of directions can do, written out for one that is there: for U of shape (d, b) with columns u_j
+What every matrix of directions can do, written out for one that is there: for U of shape (d, b)
+with columns u_j
 
     columns(l, r)  U[:, l:r], (d, r − l)            rows(i)   U[i, :], (|i|, b)
     combine(c)     U c = Σ_j c_j u_j, (d,)          project(g)   Uᵀg, the slopes ⟨g, u_j⟩, (b,)
@@ -21,7 +22,8 @@ sp = lazy("scipy.sparse")
 
 @dataclass(frozen=True, eq=False)
 class Explicit(Operator):
-    """A given d×b matrix, dense or sparse; d·b numbers in memory, where the laws of the library keep a key.
+    """A given d×b matrix, dense or sparse; d·b numbers in memory, where the laws of the library
+    keep a key.
 
     Examples
     --------

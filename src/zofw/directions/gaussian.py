@@ -16,8 +16,9 @@ from zofw.directions.registry import laws
 class Conditioned(Operator):
     """U c for a c that depends on U through the ``touched`` rows alone.
 
-    The other rows are then independent of c, so that their part of U c is N(0, ‖c‖²), independent over coordinates: one
-    normal for each of them stands for b. Only ``U @ c`` is defined, and for one c; a second one would meet other rows.
+    The other rows are then independent of c, so that their part of U c is N(0, ‖c‖²),
+    independent over coordinates: one normal for each of them stands for b. Only ``U @ c`` is
+    defined, and for one c; a second one would meet other rows.
     """
 
     source: Implicit
@@ -58,15 +59,16 @@ class LazyNormals(Implicit):
 class Gaussian(IndependentColumns):
     """U_ij ~ N(0, 1), independent.
 
-    E[UUᵀ] = bI, and E‖UUᵀx‖² = b(d + b + 1)‖x‖²: one column gives E[‖u‖²(uᵀx)²] = (d + 2)‖x‖², two different ones
-    give ‖x‖².
+    E[UUᵀ] = bI, and E‖UUᵀx‖² = b(d + b + 1)‖x‖²: one column gives E[‖u‖²(uᵀx)²] = (d + 2)‖x‖²,
+    two different ones give ‖x‖².
 
     Parameters
     ----------
     lazy
-        After a query over a batch that depends on few coordinates (sparse rows), make the other entries of U c from one
-        normal each instead of b. The law of the iterates is the same, the numbers are others. The problem has to say
-        which coordinates a batch depends on; methods that do not ask are not changed.
+        After a query over a batch that depends on few coordinates (sparse rows), make the other
+        entries of U c from one normal each instead of b. The law of the iterates is the same,
+        the numbers are others. The problem has to say which coordinates a batch depends on;
+        methods that do not ask are not changed.
 
     Examples
     --------

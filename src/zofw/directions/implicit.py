@@ -1,7 +1,8 @@
 """Direction matrices that exist only as a rule for their entries.
 
-U_ij is a function of (key, i, j), so that a d×b matrix is a key and a shape: blocks are made where they are needed, in any order and
-on any machine, and are the same numbers everywhere. A method needs three products of it, each in O(TILE_ENTRIES) memory:
+U_ij is a function of (key, i, j), so that a d×b matrix is a key and a shape: blocks are made
+where they are needed, in any order and on any machine, and are the same numbers everywhere. A
+method needs three products of it, each in O(TILE_ENTRIES) memory:
 
     U c      an estimate from slopes, s·U c                            (d,)
     Uᵀ g     what a known g predicts for the slopes                     (b,)
@@ -48,10 +49,11 @@ def at_least_one(count: int) -> None:
 
 
 class IndependentColumns:
-    """What laws with b independent columns and E[uuᵀ] = I share; entry (i, j) is a function of (key, i, j) alone.
+    """What laws with b independent columns and E[uuᵀ] = I share; entry (i, j) is a function of
+    (key, i, j) alone.
 
-    E[UUᵀ] = bI, so that the scale s with s·E[UUᵀ] = I is 1/b. For columns u and v that are independent,
-    E‖UUᵀx‖² = b·E[‖u‖²(uᵀx)²] + b(b − 1)‖x‖², and each law states the first term.
+    E[UUᵀ] = bI, so that the scale s with s·E[UUᵀ] = I is 1/b. For columns u and v that are
+    independent, E‖UUᵀx‖² = b·E[‖u‖²(uᵀx)²] + b(b − 1)‖x‖², and each law states the first term.
     """
 
     kind: ClassVar[str]
@@ -92,8 +94,9 @@ class IndependentColumns:
 class Implicit(Operator):
     """The d×b matrix that ``law`` draws for ``key``.
 
-    Blocks of a large one are made when they are needed and forgotten afterwards. Normal entries that are few are kept where plain code
-    draws them: an iteration needs them three times, and drawing takes longer than all else that is done with them.
+    Blocks of a large one are made when they are needed and forgotten afterwards. Normal entries
+    that are few are kept where plain code draws them: an iteration needs them three times, and
+    drawing takes longer than all else that is done with them.
     """
 
     law: IndependentColumns

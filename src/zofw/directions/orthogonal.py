@@ -16,10 +16,12 @@ from zofw.kernels import words
 
 @dataclass(frozen=True)
 class CosineBlock(Operator):
-    """U = D Cᵀ P: random signs D, the orthonormal DCT-II matrix C, and a random subset P of its rows.
+    """U = D Cᵀ P: random signs D, the orthonormal DCT-II matrix C, and a random subset P of its
+    rows.
 
-    U_ij = σ_i a_k cos(π(2i + 1)k/(2d)) with k the j-th chosen frequency, a_0 = √(1/d) and a_k = √(2/d). Cosines come
-    from a table over the 4d angles that occur, by exact integer arithmetic.
+    U_ij = σ_i a_k cos(π(2i + 1)k/(2d)) with k the j-th chosen frequency, a_0 = √(1/d) and a_k =
+    √(2/d). Cosines come from a table over the 4d angles that occur, by exact integer
+    arithmetic.
     """
 
     dim: int
@@ -78,8 +80,9 @@ class CosineBlock(Operator):
 class Orthogonal(OrthonormalColumns):
     """b orthonormal directions of a randomised cosine basis; U·c and Uᵀg cost O(d log d).
 
-    UUᵀ is a projection, and because the subset of basis vectors is uniform, E[UUᵀ] = (b/d)I exactly and
-    E‖UUᵀx‖² = (b/d)‖x‖²: the constants of Haar-distributed blocks, without a QR factorisation.
+    UUᵀ is a projection, and because the subset of basis vectors is uniform, E[UUᵀ] = (b/d)I
+    exactly and E‖UUᵀx‖² = (b/d)‖x‖²: the constants of Haar-distributed blocks, without a QR
+    factorisation.
 
     References
     ----------

@@ -14,7 +14,8 @@ from zofw.directions.registry import laws
 class Rademacher(IndependentColumns):
     """U_ij = ±1 with equal probability, independent.
 
-    E[UUᵀ] = bI, and since ‖u‖² = d always, E‖UUᵀx‖² = b(d + b − 1)‖x‖²: less than the Gaussian law's by 2b.
+    E[UUᵀ] = bI, and since ‖u‖² = d always, E‖UUᵀx‖² = b(d + b − 1)‖x‖²: less than the Gaussian
+    law's by 2b.
 
     Examples
     --------

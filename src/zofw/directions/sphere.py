@@ -17,8 +17,8 @@ from zofw.directions.registry import laws
 class Sphere(IndependentColumns):
     """Columns uniform on the sphere of radius √d: √d·v/‖v‖ with v Gaussian.
 
-    E[UUᵀ] = bI and ‖u‖² = d, hence E‖UUᵀx‖² = b(d + b − 1)‖x‖². Papers that take unit vectors multiply their estimate
-    by d; here that factor is in the length of the columns.
+    E[UUᵀ] = bI and ‖u‖² = d, hence E‖UUᵀx‖² = b(d + b − 1)‖x‖². Papers that take unit vectors
+    multiply their estimate by d; here that factor is in the length of the columns.
 
     Examples
     --------

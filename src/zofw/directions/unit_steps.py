@@ -16,9 +16,11 @@ sp = lazy("scipy.sparse")
 class UnitSteps(Operator):
     """Column j is sign_j e_{index_j}: a step ahead, a step back, or for the sign 0 none at all.
 
-    Steps of components along their own coordinates, f_i(x ± μe_j) and f_i(x), are one paired query with such columns. A coordinate
-    may occur many times, once for each component that depends on it. Nothing of size d·b is made but by ``columns`` and ``rows``:
-    (U c)_k = Σ_{j : index_j = k} sign_j c_j, (Uᵀg)_j = sign_j g_{index_j}, and Z U has the columns sign_j Z e_{index_j}.
+    Steps of components along their own coordinates, f_i(x ± μe_j) and f_i(x), are one paired
+    query with such columns. A coordinate may occur many times, once for each component that
+    depends on it. Nothing of size d·b is made but by ``columns`` and ``rows``: (U c)_k = Σ_{j :
+    index_j = k} sign_j c_j, (Uᵀg)_j = sign_j g_{index_j}, and Z U has the columns sign_j Z
+    e_{index_j}.
 
     Examples
     --------

@@ -22,7 +22,8 @@ def check_method(method: MethodLike) -> Report:
     Returns
     -------
     Report
-        One finding for each law; ``report.ok``, ``print(report)``, ``report.raise_if_failed()``.
+        One finding for each law; ``report.ok``, ``print(report)``,
+        ``report.raise_if_failed()``.
     """
     subject = mathematics.MethodSubject(method)
     return Report(repr(subject.settings), None, tuple(examine(law, subject) for law in METHOD_LAWS))

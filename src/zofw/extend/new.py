@@ -21,10 +21,11 @@ class Written:
 
 
 def new(kind: str, name: str, folder: Path) -> Written:
-    """Write the skeleton of a method, a set, a law or a problem under a name such as ``my-method``.
+    """Write the skeleton of a method, a set, a law or a problem under a name such as
+    ``my-method``.
 
-    In a checkout of this library the files go into their rooms and a method gets its line in the catalogue; anywhere else
-    they go into ``folder``.
+    In a checkout of this library the files go into their rooms and a method gets its line in
+    the catalogue; anywhere else they go into ``folder``.
 
     Raises
     ------

@@ -1,6 +1,7 @@
 """Small worlds with known answers, and a method played in them step by step, seen from inside.
 
-The laws drive a method themselves instead of asking a session: they see the arguments of its oracle calls, and no query is charged.
+The laws drive a method themselves instead of asking a session: they see the arguments of its
+oracle calls, and no query is charged.
 """
 
 from __future__ import annotations
@@ -196,9 +197,11 @@ def smooth_sum(n: int = 7, dim: int = 9) -> BlackBox:
 
 @dataclass(frozen=True)
 class Moment:
-    """One iteration: the state after it, the queries so far, and g, what its first oracle call was about.
+    """One iteration: the state after it, the queries so far, and g, what its first oracle call
+    was about.
 
-    g is the argument of the LMO, or x − y for a method that projects y = x − ηg; None where neither was called.
+    g is the argument of the LMO, or x − y for a method that projects y = x − ηg; None where
+    neither was called.
     """
 
     state: State
@@ -216,7 +219,8 @@ def play(
     iterations: int | None = None,
     seed: int = 0,
 ) -> Iterator[Moment]:
-    """A run of a method in a world, moment by moment, until a limit would be passed or the method ends by itself.
+    """A run of a method in a world, moment by moment, until a limit would be passed or the
+    method ends by itself.
 
     The arrays of a state are read-only here: a step that writes into what it was given raises.
     """

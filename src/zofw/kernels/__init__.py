@@ -1,12 +1,16 @@
-"""Compiled kernels behind the implicit directions and the linear models, and the NumPy code they must agree with.
+"""Compiled kernels behind the implicit directions and the linear models, and the NumPy code
+they must agree with.
 
-``plain`` is the reference: NumPy alone, every sum in a stated order. ``compiled`` does the same operations in the same
-order with numba and gives the same bits, so the choice between them is one of speed only. The environment variable
-``ZOFW_KERNELS`` makes it: ``auto`` (default) is ``plain`` until a few million entries have been drawn, then ``compiled`` where
-numba is installed, so that a short run never waits for numba to be imported; ``numba`` is ``compiled`` from the first call, and
-an error where numba is missing; ``numpy`` is ``plain`` always. :mod:`zofw.kernels.table` says which kernel answers what.
+``plain`` is the reference: NumPy alone, every sum in a stated order. ``compiled`` does the same
+operations in the same order with numba and gives the same bits, so the choice between them is
+one of speed only. The environment variable ``ZOFW_KERNELS`` makes it: ``auto`` (default) is
+``plain`` until a few million entries have been drawn, then ``compiled`` where numba is
+installed, so that a short run never waits for numba to be imported; ``numba`` is ``compiled``
+from the first call, and an error where numba is missing; ``numpy`` is ``plain`` always.
+:mod:`zofw.kernels.table` says which kernel answers what.
 
-``ZOFW_THREADS`` sets the number of threads (:mod:`zofw.kernels.threads`); no result depends on it.
+``ZOFW_THREADS`` sets the number of threads (:mod:`zofw.kernels.threads`); no result depends on
+it.
 """
 
 from __future__ import annotations

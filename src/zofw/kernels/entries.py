@@ -1,6 +1,8 @@
-"""Kernels of implicit entries: the functions of :mod:`zofw.kernels.words`, compiled, and what is made of random signs and normals.
+"""Kernels of implicit entries: the functions of :mod:`zofw.kernels.words`, compiled, and what
+is made of random signs and normals.
 
-numba keeps kernels by the date of their own file, so :func:`zofw.kernels.forget_stale` empties its cache after a change in any.
+numba keeps kernels by the date of their own file, so :func:`zofw.kernels.forget_stale` empties
+its cache after a change in any.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ def stream(key: int, row: Any) -> Any:
 def pairs(drawn: Words, halves: NDArray[np.uint32], cosines: Singles, sines: Singles, n: int) -> None:
     """Box and Muller's pair of every word.
 
-    The words are cut into ``halves`` first: a loop over numbers of one width fills whole registers.
+    The words are cut into ``halves`` first: a loop over numbers of one width fills whole
+    registers.
     """
     upper, lower = halves[0], halves[1]
     for i in range(n):
@@ -284,9 +287,11 @@ def next_word(to: Emission, function: ir.Value, state: ir.Value) -> ir.Value:
 
 @kernel(void(int64, int64, int64, OUT_LONGS))
 def draw_indices(function: int, state: int, n: int, out: Indices) -> None:
-    """Indices below n < 2³²: the upper half of n times a word, words whose lower half is below 2³² mod n set aside.
+    """Indices below n < 2³²: the upper half of n times a word, words whose lower half is below
+    2³² mod n set aside.
 
-    As NumPy draws them (D. Lemire, Fast random integer generation in an interval, 2019), sooner: for "a9a iteration, Rademacher".
+    As NumPy draws them (D. Lemire, Fast random integer generation in an interval, 2019),
+    sooner: for "a9a iteration, Rademacher".
     """
     threshold, lower = (U64(1) << U64(32)) % U64(n), U64(0xFFFFFFFF)
     for i in range(len(out)):

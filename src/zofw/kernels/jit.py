@@ -49,9 +49,11 @@ def kernel(*signatures: typing.Signature) -> Callable[[F], F]:
 
 
 def over_rows(*others: types.Type) -> Callable[[Callable[P, R]], Callable[[rows.Rows], Callable[P, R]]]:
-    """Compile a kernel whose first argument is rows, for both widths of their indices; ``made(rows)`` is the one for these.
+    """Compile a kernel whose first argument is rows, for both widths of their indices;
+    ``made(rows)`` is the one for these.
 
-    It is called past numba's dispatcher, which takes structures apart in Python and refuses arrays that are read-only.
+    It is called past numba's dispatcher, which takes structures apart in Python and refuses
+    arrays that are read-only.
     """
 
     def compiled(function: Callable[P, R]) -> Callable[[rows.Rows], Callable[P, R]]:

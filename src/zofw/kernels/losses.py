@@ -1,12 +1,15 @@
-"""Losses of margins, their Taylor series, and their sums over rows: operations that IEEE 754 rounds exactly.
+"""Losses of margins, their Taylor series, and their sums over rows: operations that IEEE 754
+rounds exactly.
 
-Each formula is one function that NumPy applies to arrays and numba to numbers, with the same bits either way. Both losses
-are built on e^{−a} = 2^{−k}(1 + r·P(r)) with k = ⌊a·log₂e⌉, r = k·ln 2 − a and |r| ≤ ½ ln 2. Polynomials interpolate at
-Chebyshev points and are summed in pairs (Estrin), which shortens the chain of operations that wait for each other.
+Each formula is one function that NumPy applies to arrays and numba to numbers, with the same
+bits either way. Both losses are built on e^{−a} = 2^{−k}(1 + r·P(r)) with k = ⌊a·log₂e⌉, r =
+k·ln 2 − a and |r| ≤ ½ ln 2. Polynomials interpolate at Chebyshev points and are summed in pairs
+(Estrin), which shortens the chain of operations that wait for each other.
 
-Along b directions the margins t ± δ_j lie close to t, δ = μ aᵀu. Where |δ| is within the reach of a loss, the polynomial of
-degree six at t has a remainder below half a unit in the last place, so that it is the loss to rounding at an eighth of the
-price. Margins beyond the reach take the formula itself.
+Along b directions the margins t ± δ_j lie close to t, δ = μ aᵀu. Where |δ| is within the reach
+of a loss, the polynomial of degree six at t has a remainder below half a unit in the last
+place, so that it is the loss to rounding at an eighth of the price. Margins beyond the reach
+take the formula itself.
 """
 
 from __future__ import annotations
@@ -227,9 +230,11 @@ def _values(loss: Loss, t: Array, steps: Array, sides: int) -> list[Array]:
 def coordinate_sums(
     loss: str, rows: Rows, place: Indices | None, width: int, t: Array, steps: StencilSteps
 ) -> Array:
-    """Return Σ_i φ(t_i ± μ a_ij) for every coordinate j, from the non-zeros of A alone; then Σ_i φ(t_i), asked for or not.
+    """Return Σ_i φ(t_i ± μ a_ij) for every coordinate j, from the non-zeros of A alone; then
+    Σ_i φ(t_i), asked for or not.
 
-    place[j] in [0, width) is where coordinate j goes, −1 for nowhere; None stands for a whole basis in order.
+    place[j] in [0, width) is where coordinate j goes, −1 for nowhere; None stands for a whole
+    basis in order.
     """
     out = np.zeros((len(t), steps.sides * width + 1))
     for top, bottom in blocks(rows.size, coordinate_lines(rows, len(t) * steps.sides * width)):

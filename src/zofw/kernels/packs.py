@@ -1,7 +1,9 @@
-"""A few numbers in registers, for loops that are too short for the compiler to vectorise them at a profit.
+"""A few numbers in registers, for loops that are too short for the compiler to vectorise them
+at a profit.
 
-+, − and · work on every number of a pack, between packs of one size and with a number on their left, and round as they do
-for numbers. Packs are for "a9a iteration, Rademacher" of ``make bench``.
++, − and · work on every number of a pack, between packs of one size and with a number on their
+left, and round as they do for numbers. Packs are for "a9a iteration, Rademacher" of ``make
+bench``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every operation in NumPy alone: the reference of the compiled kernels, and their stand-in.
 
-Entry (i, j) of an implicit matrix U is a function of (key, i, j). Every sum has one order, stated here, whatever the tiles
-or the threads:
+Entry (i, j) of an implicit matrix U is a function of (key, i, j). Every sum has one order,
+stated here, whatever the tiles or the threads:
 
 ========== ===========================================================================================================
 U c        normals: over j, one after the other. Signs: a table of the 256 sums ±c₀ ± … ± c₇ for every byte of a row,

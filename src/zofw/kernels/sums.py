@@ -41,10 +41,12 @@ def row_bounds(rows: Rows, top: int, begins: Words, ends: Words, n: int) -> None
 
 @device
 def fetch_rows(rows: Rows, top: int) -> None:
-    """Ask for the beginnings of the rows of the group at ``top``: rows picked at random come from far away.
+    """Ask for the beginnings of the rows of the group at ``top``: rows picked at random come
+    from far away.
 
-    For "a9a iteration, Rademacher" of ``make bench``, with its figure in docs/details/performance.md, as every trick here. An empty
-    row asks for the place before it, which may be outside: asking is harmless.
+    For "a9a iteration, Rademacher" of ``make bench``, with its figure in
+    docs/details/performance.md, as every trick here. An empty row asks for the place before it,
+    which may be outside: asking is harmless.
     """
     data, indices, indptr, picked = rows.data, rows.indices, rows.indptr, rows.picked
     for i in range(top, min(top + LINES, rows.last) if len(picked) else top):
@@ -82,10 +84,11 @@ strips_32, strips_16, strips_8, strips_4 = map(_strips, (32, 16, 8, 4))
 
 @device
 def gather(rows: Rows, begins: Words, ends: Words, n: int, where: Indices, table: Array, out: Array) -> None:
-    """out[i] = Σ_p data[p] · table[where[indices[p]]] over the non-zeros of row i, in order; the width is a multiple of four.
+    """out[i] = Σ_p data[p] · table[where[indices[p]]] over the non-zeros of row i, in order;
+    the width is a multiple of four.
 
-    As many columns to a pass as registers hold: the length of a row is a surprise once a pass. What is called once a row takes
-    arrays, not structures, whose references numba would count.
+    As many columns to a pass as registers hold: the length of a row is a surprise once a pass.
+    What is called once a row takes arrays, not structures, whose references numba would count.
     """
     data, indices = rows.data, rows.indices
     for i in range(n):
@@ -219,9 +222,11 @@ def room(k: int, sides: int, wide: int, beside: int) -> Group:
 
 @device
 def series(loss: int, t: Array, c: Array) -> None:
-    """c[:, m], the coefficients of the loss at t[m]; those of the half square end with the first.
+    """c[:, m], the coefficients of the loss at t[m]; those of the half square end with the
+    first.
 
-    The logistic takes three passes, short enough for many numbers in flight: for "a9a iteration, Rademacher".
+    The logistic takes three passes, short enough for many numbers in flight: for "a9a
+    iteration, Rademacher".
     """
     if loss == LOGISTIC:
         for m in range(len(t)):
@@ -245,7 +250,8 @@ def series(loss: int, t: Array, c: Array) -> None:
 def sum_group(
     group: Group, loss: int, steps: StencilSteps, n: int, count: int, left: int, sums: Array, g: int
 ) -> None:
-    """sums[g] from the margins t and products p of n rows: Σφ(t ± μp) of columns left, … among ``count``, and Σφ(t) behind.
+    """sums[g] from the margins t and products p of n rows: Σφ(t ± μp) of columns left, … among
+    ``count``, and Σφ(t) behind.
 
     φ is the polynomial at t for strips all of whose steps are within its reach.
     """
@@ -306,10 +312,12 @@ def row_groups(
     rows: Rows, loss: int, shift: Shift, points: Array, U: Source, steps: StencilSteps, tabled: bool, sums: Array,
     start: int, stop: int,
 ) -> None:  # fmt: skip
-    """Groups start, …, stop − 1 from sparse rows and implicit directions; where these are all, the first has their total.
+    """Groups start, …, stop − 1 from sparse rows and implicit directions; where these are all,
+    the first has their total.
 
-    ``tabled``: all of U is drawn into a table with the points beside it, so that margins come with the products. Else
-    random signs are drawn for every non-zero. Columns are filled up with zeros to whole packs.
+    ``tabled``: all of U is drawn into a table with the points beside it, so that margins come
+    with the products. Else random signs are drawn for every non-zero. Columns are filled up
+    with zeros to whole packs.
     """
     k, dim, count, pack = points.shape[0], points.shape[1], U.columns, QUAD if tabled else SIGN_BITS
     fetch_rows(rows, rows.first + start * LINES)

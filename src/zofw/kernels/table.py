@@ -1,6 +1,7 @@
 """The one table that says which kernel answers which query of a linear model.
 
-A linear model looks its query up by (law, storage, stencil); ``zofw doctor --kernels`` and the page on speed print the rows.
+A linear model looks its query up by (law, storage, stencil); ``zofw doctor --kernels`` and the
+page on speed print the rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Plain threads over kernels that release the interpreter's lock.
 
-numba's own threading layers end a process that forks (GNU OpenMP) or calls from two threads at once (workqueue); these
-threads do neither. Work is cut into pieces whose number and shape never depend on the threads, so neither do results.
+numba's own threading layers end a process that forks (GNU OpenMP) or calls from two threads at
+once (workqueue); these threads do neither. Work is cut into pieces whose number and shape never
+depend on the threads, so neither do results.
 """
 
 from __future__ import annotations
@@ -37,10 +38,12 @@ if os.name == "posix":
 
 
 def spread(task: Callable[[int, int], object], total: int, size: int, work: int) -> bool:
-    """Call ``task(start, stop)`` on ranges covering 0, …, total − 1: one range, then True, or several on several threads.
+    """Call ``task(start, stop)`` on ranges covering 0, …, total − 1: one range, then True, or
+    several on several threads.
 
-    Threads are used where ``work``, in about nanoseconds, repays them; each then takes a few ranges of whole pieces of
-    ``size``, long ones, for between two of them it waits for the interpreter. Nothing a task computes may depend on its range.
+    Threads are used where ``work``, in about nanoseconds, repays them; each then takes a few
+    ranges of whole pieces of ``size``, long ones, for between two of them it waits for the
+    interpreter. Nothing a task computes may depend on its range.
     """
     global _pool
     if work < THREADS_REPAY or total <= size or (helpers := min(count(), -(-total // size)) - 1) < 1:

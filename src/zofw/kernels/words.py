@@ -1,14 +1,17 @@
-"""Random words addressed by (key, row, word), the entries of U made of them, and products with U, in plain NumPy.
+"""Random words addressed by (key, row, word), the entries of U made of them, and products with
+U, in plain NumPy.
 
-Each row i of a direction matrix owns a SplitMix64 stream started at a hash of (key, i); word w of that stream is
+Each row i of a direction matrix owns a SplitMix64 stream started at a hash of (key, i); word w
+of that stream is
 
     word(key, i, w) = mix(mix(key + (i + 1)·G) + (w + 1)·G),   G = 2⁶⁴/φ,
 
-with Steele, Lea and Flood's finaliser ``mix``. A word depends on nothing but its address, so any block of any row can
-be made again anywhere, in any order and on any number of threads. The Gaussian transform below uses only operations
-that IEEE 754 rounds exactly (+, −, ×, ÷, √) and integer logic, so that another implementation of the same formula
-gives the same bits. It works in single precision, eight numbers to a vector register: an entry is a normal number to
-24 bits, of modulus at most 6.7, and everything that is done with it afterwards is in double precision.
+with Steele, Lea and Flood's finaliser ``mix``. A word depends on nothing but its address, so
+any block of any row can be made again anywhere, in any order and on any number of threads. The
+Gaussian transform below uses only operations that IEEE 754 rounds exactly (+, −, ×, ÷, √) and
+integer logic, so that another implementation of the same formula gives the same bits. It works
+in single precision, eight numbers to a vector register: an entry is a normal number to 24 bits,
+of modulus at most 6.7, and everything that is done with it afterwards is in double precision.
 
 References
 ----------
@@ -114,9 +117,11 @@ def log(upper: Any) -> Any:
 
 
 def cos_sin(lower: Any) -> Any:
-    """Return cos and sin of 2π·(32 bits + ½)·2⁻³²: an octant from three bits, an angle in (0, π/4) from 29.
+    """Return cos and sin of 2π·(32 bits + ½)·2⁻³²: an octant from three bits, an angle in (0,
+    π/4) from 29.
 
-    Octants reuse one angle of the first: swap the pair in odd ones, then set the signs; uniform over the circle.
+    Octants reuse one angle of the first: swap the pair in odd ones, then set the signs; uniform
+    over the circle.
     """
     angle = (F32(np.int32(lower & U32(0x1FFFFFFF))) + HALF) * EIGHTH_TURN
     sine, cosine = angle * horner(SIN_SERIES, angle * angle), horner(COS_SERIES, angle * angle)

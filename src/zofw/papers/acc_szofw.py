@@ -9,13 +9,14 @@
         y_{t+1} = z_t + η_t (w_t − z_t)
         z_{t+1} = (1 − α_{t+1}) y_{t+1} + α_{t+1} x_{t+1},                  α_t = 1/(t + 1)
 
-CooGE: ∇̂f_i(z) = Σ_j [f_i(z + μe_j) − f_i(z − μe_j)]/2μ · e_j.
-UniGE: ∇̂f_i(z) = (d/β)[f_i(z + βu_i) − f_i(z)] u_i, a fresh u_i on the unit sphere for each sample, the same one at both
+CooGE: ∇̂f_i(z) = Σ_j [f_i(z + μe_j) − f_i(z − μe_j)]/2μ · e_j. UniGE: ∇̂f_i(z) = (d/β)[f_i(z +
+βu_i) − f_i(z)] u_i, a fresh u_i on the unit sphere for each sample, the same one at both
 points. Directions here have length √d, so that μ = β/√d and the factor d is in their length.
 
-The point reported is z_t, the last; the theory speaks of one drawn uniformly. The authors' code differs from the paper,
-and is not followed, in: η and the rivals' steps computed for T = 10⁶ whatever T is; directions uniform in a cube and then
-normalised; α_t in place of α_{t+1}; a "full" gradient over at most 10⁴ samples.
+The point reported is z_t, the last; the theory speaks of one drawn uniformly. The authors' code
+differs from the paper, and is not followed, in: η and the rivals' steps computed for T = 10⁶
+whatever T is; directions uniform in a cube and then normalised; α_t in place of α_{t+1}; a
+"full" gradient over at most 10⁴ samples.
 
 References
 ----------
@@ -134,8 +135,8 @@ class AccSZOFW(Method):
     ) -> AccSZOFW:
         """η = T^{−1/2}, μ = (dT)^{−1/2} (CooGE), β = d^{−1}T^{−1/2} (UniGE).
 
-        With n, the finite sum: b_2 = q = ⌈√n⌉. Without, the stochastic case: b_1 = T (CooGE) or ⌈T/d⌉ (UniGE) and
-        b_2 = q = ⌈√T⌉. Any of them may be given instead.
+        With n, the finite sum: b_2 = q = ⌈√n⌉. Without, the stochastic case: b_1 = T (CooGE) or
+        ⌈T/d⌉ (UniGE) and b_2 = q = ⌈√T⌉. Any of them may be given instead.
         """
         settings.constants(dim=dim, iterations=iterations)
         T, size = iterations, settings.root(iterations if n is None else n)

@@ -1,4 +1,5 @@
-"""Acc-SZOFW*: accelerated stochastic zeroth-order Frank-Wolfe with STORM estimates, without large batches.
+"""Acc-SZOFW*: accelerated stochastic zeroth-order Frank-Wolfe with STORM estimates, without
+large batches.
 
     x_0 = y_0 = z_0
     for t = 0, …, T − 1:
@@ -8,8 +9,9 @@
         y_{t+1} = z_t + η_t (w_t − z_t)
         z_{t+1} = (1 − α_{t+1}) y_{t+1} + α_{t+1} x_{t+1},                  α_t = 1/(t + 1)
 
-with the same components and directions at z_t and z_{t−1}; CooGE and UniGE as in Acc-SZOFW. The point reported is z_t, the
-last; the theory speaks of one drawn uniformly. The authors' code multiplies γ_t by 6; the paper does not, nor is it here.
+with the same components and directions at z_t and z_{t−1}; CooGE and UniGE as in Acc-SZOFW. The
+point reported is z_t, the last; the theory speaks of one drawn uniformly. The authors' code
+multiplies γ_t by 6; the paper does not, nor is it here.
 
 References
 ----------

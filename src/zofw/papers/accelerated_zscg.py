@@ -42,8 +42,8 @@ from zofw.schedules import Power
 def icg(task: Task, x: Array, g: Array, gamma: float, mu: float) -> Array:
     """Return a point of X whose Frank-Wolfe gap in ⟨g, u⟩ + (γ/2)‖u − x‖² is at most μ.
 
-    The loop ends by itself within 27/4 · γR²/μ iterations (Jaggi's Theorem 2 with curvature γR²); the limit is that
-    number, so it acts only if rounding keeps the gap above μ.
+    The loop ends by itself within 27/4 · γR²/μ iterations (Jaggi's Theorem 2 with curvature
+    γR²); the limit is that number, so it acts only if rounding keeps the gap above μ.
     """
     y_bar = x
     for i in range(1, math.ceil(7.0 * gamma * task.diameter**2 / mu) + 2):
@@ -65,8 +65,8 @@ class AcceleratedZSCG(Method):
     batch_size
         m_k, a number or a schedule, rounded up.
     smoothness
-        L, the Lipschitz constant of ∇f, which the method needs. Too small a number turns it into ZSCG with
-        extrapolation, too large a one into short steps.
+        L, the Lipschitz constant of ∇f, which the method needs. Too small a number turns it
+        into ZSCG with extrapolation, too large a one into short steps.
     distance
         D_0 ≥ ‖x_0 − x*‖².
     tolerance
@@ -108,8 +108,8 @@ class AcceleratedZSCG(Method):
     ) -> AcceleratedZSCG:
         """The theorem's constants for N iterations, with B at least max{√(‖∇f‖² + σ²)/L, 1}.
 
-        α_k = 2/(k + 1), γ_k = 4L/k, μ_k = LD_0/(kN), ν = max{1/(d + 3), √(D_0/(d(N + 1)))}/√(2N),
-        m_k = k(k + 1)/D_0 · max{(d + 5)BN, d + 3}.
+        α_k = 2/(k + 1), γ_k = 4L/k, μ_k = LD_0/(kN), ν = max{1/(d + 3), √(D_0/(d(N +
+        1)))}/√(2N), m_k = k(k + 1)/D_0 · max{(d + 5)BN, d + 3}.
         """
         N, D0 = iterations, distance
         chosen: dict[str, Any] = {

@@ -1,4 +1,5 @@
-"""Boosted ZO-SFW: averaged zeroth-order estimates, and a step along what several LMO calls make of −g.
+"""Boosted ZO-SFW: averaged zeroth-order estimates, and a step along what several LMO calls make
+of −g.
 
     for t = 0, 1, …:
         ĝ_t     = estimate of ∇F(x_t; S_t) by forward differences
@@ -13,12 +14,13 @@
             Λ ← Λ + λ if u = v − x_t, else Λ(1 − λ/‖d‖);  d ← d⁺
         x_{t+1} = x_t + γ_t d/Λ
 
-with align(a, b) = ⟨a, b⟩/(‖a‖‖b‖), and −1 for b = 0. d/Λ + x_t is a convex combination of vertices, so x stays in X for
-γ_t ≤ 1. With K = 1 it is ZO-SFW. No query is asked inside the chase. A step along −d/‖d‖ leaves the alignment as it is, for
-⟨−g, d⟩ > 0 from the first round on: it ends the chase for any δ > 0, and Λ(1 − λ/‖d‖) is never needed.
+with align(a, b) = ⟨a, b⟩/(‖a‖‖b‖), and −1 for b = 0. d/Λ + x_t is a convex combination of
+vertices, so x stays in X for γ_t ≤ 1. With K = 1 it is ZO-SFW. No query is asked inside the
+chase. A step along −d/‖d‖ leaves the alignment as it is, for ⟨−g, d⟩ > 0 from the first round
+on: it ends the chase for any δ > 0, and Λ(1 − λ/‖d‖) is never needed.
 
-Departures: the paper has exact gradients, and a step by line search or from L; here the estimate is ZO-SFW's and the step is
-open-loop, for L is not known. No rate is claimed for it.
+Departures: the paper has exact gradients, and a step by line search or from L; here the
+estimate is ZO-SFW's and the step is open-loop, for L is not known. No rate is claimed for it.
 
 References
 ----------

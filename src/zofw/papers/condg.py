@@ -1,4 +1,5 @@
-"""condg: an inexact proximal step by conditional gradients, the inner loop of conditional gradient sliding.
+"""condg: an inexact proximal step by conditional gradients, the inner loop of conditional
+gradient sliding.
 
     u_1 = u
     for k = 1, 2, …:
@@ -7,7 +8,8 @@
         α_k     = min{1, ⟨(u − u_k)/γ − g, v_k − u_k⟩ / (‖v_k − u_k‖²/γ)}
         u_{k+1} = (1 − α_k) u_k + α_k v_k
 
-It minimises ⟨g, w⟩ + ‖w − u‖²/(2γ) over w in X to a Frank-Wolfe gap of η, in O(D²/(γη)) LMO calls and no query.
+It minimises ⟨g, w⟩ + ‖w − u‖²/(2γ) over w in X to a Frank-Wolfe gap of η, in O(D²/(γη)) LMO
+calls and no query.
 
 References
 ----------

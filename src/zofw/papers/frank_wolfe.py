@@ -9,9 +9,9 @@
         pairwise:  d_t = s_t − a_t, γ_max = w_a
         x_{t+1} = x_t + γ_t d_t, γ_t in [0, γ_max] by the step rule
 
-It reads ∇f, asks no query, and is here so that diagnosis has a value f(x*) with a certificate beside it. x_t is kept as
-a convex combination of atoms (x_0 is the first of them); it is formed from the weights again every ``REFORM`` steps, so
-that rounding does not accumulate.
+It reads ∇f, asks no query, and is here so that diagnosis has a value f(x*) with a certificate
+beside it. x_t is kept as a convex combination of atoms (x_0 is the first of them); it is formed
+from the weights again every ``REFORM`` steps, so that rounding does not accumulate.
 
 References
 ----------
@@ -66,7 +66,8 @@ class OpenLoop:
 
 @dataclass(frozen=True)
 class ShortStep:
-    """The minimiser −⟨g, d⟩/(L‖d‖²) of the quadratic upper bound f(x) + γ⟨g, d⟩ + ½γ²L‖d‖², for L-smooth f.
+    """The minimiser −⟨g, d⟩/(L‖d‖²) of the quadratic upper bound f(x) + γ⟨g, d⟩ + ½γ²L‖d‖², for
+    L-smooth f.
 
     It decreases f by at least min(½·gap, gap²/(2LR²)) without an evaluation of f.
     """
@@ -82,15 +83,18 @@ class ShortStep:
 
 @dataclass(frozen=True)
 class LineSearch:
-    """A zero of γ ↦ ⟨∇f(x + γd), d⟩ by regula falsi with Illinois halving: the exact minimiser for convex f.
+    """A zero of γ ↦ ⟨∇f(x + γd), d⟩ by regula falsi with Illinois halving: the exact minimiser
+    for convex f.
 
-    Between γ_l with slope s_l < 0 and γ_h with s_h > 0 the secant's zero is γ_l + (γ_h − γ_l)s_l/(s_l − s_h); the slope of the end that
-    stays is halved, so that neither end stays for ever.
+    Between γ_l with slope s_l < 0 and γ_h with s_h > 0 the secant's zero is γ_l + (γ_h −
+    γ_l)s_l/(s_l − s_h); the slope of the end that stays is halved, so that neither end stays
+    for ever.
 
     Parameters
     ----------
     tol
-        Stop when the slope is at most ``tol`` times the slope at x. Slopes, unlike values, stay accurate near x*.
+        Stop when the slope is at most ``tol`` times the slope at x. Slopes, unlike values, stay
+        accurate near x*.
     """
 
     tol: float = 1e-2
@@ -117,15 +121,18 @@ class LineSearch:
 @methods.register("frank-wolfe")
 @dataclass(frozen=True)
 class FrankWolfe(Method):
-    """Settings of the first-order reference. No queries; one gradient and one LMO call an iteration.
+    """Settings of the first-order reference. No queries; one gradient and one LMO call an
+    iteration.
 
-    A line search takes a few more gradients. ``info.bound`` is the certificate: for convex f it bounds f(x_t) − min f,
-    x_t being the point before the step, and f(x_{t+1}) − min f as well wherever the step does not increase f.
+    A line search takes a few more gradients. ``info.bound`` is the certificate: for convex f it
+    bounds f(x_t) − min f, x_t being the point before the step, and f(x_{t+1}) − min f as well
+    wherever the step does not increase f.
 
     Parameters
     ----------
     variant
-        ``"vanilla"``, or ``"away"`` or ``"pairwise"`` steps, which converge linearly on polytopes.
+        ``"vanilla"``, or ``"away"`` or ``"pairwise"`` steps, which converge linearly on
+        polytopes.
     step_rule
         :class:`OpenLoop`, :class:`ShortStep` or :class:`LineSearch`.
     """
@@ -199,9 +206,11 @@ class FrankWolfe(Method):
 def _with(
     atoms: tuple[Atom, ...], w: Array, s: Atom, gain: float, candidates: NDArray[np.bool_]
 ) -> tuple[tuple[Atom, ...], Array]:
-    """The active set after s has gained weight and atoms without weight have left; the weights sum to one.
+    """The active set after s has gained weight and atoms without weight have left; the weights
+    sum to one.
 
-    ``candidates`` are the atoms with ⟨g, a⟩ = ⟨g, s⟩, the only ones that can be s; its key decides among them.
+    ``candidates`` are the atoms with ⟨g, a⟩ = ⟨g, s⟩, the only ones that can be s; its key
+    decides among them.
     """
     key = s.key()
     place = next((j for j in np.flatnonzero(candidates) if atoms[j].key() == key), None)

@@ -9,9 +9,10 @@
     ∇̂f(x) = (1/b) Σ_j d/(2δ) [f(x + δu_j) − f(x − δu_j)] u_j   with u_j on the unit sphere (option I)
            = (1/b) Σ_j 1/(2δ) [f(x + δu_j) − f(x − δu_j)] u_j   with u_j Gaussian             (option II)
 
-Directions of option I here have length √d, so that their radius is δ/√d and the factor d is in their length. The paper
-attacks one image, n = 1; on a sum, f is the mean over all n components. Its clipping to [0, 1] is a matter of the set: a
-box around the image cut to [0, 1] has an exact oracle, and no iterate of a convex combination needs clipping.
+Directions of option I here have length √d, so that their radius is δ/√d and the factor d is in
+their length. The paper attacks one image, n = 1; on a sum, f is the mean over all n components.
+Its clipping to [0, 1] is a matter of the set: a box around the image cut to [0, 1] has an exact
+oracle, and no iterate of a convex combination needs clipping.
 
 References
 ----------

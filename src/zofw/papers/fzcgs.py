@@ -4,9 +4,9 @@
         v_t     = the coordinate SPIDER estimate of FZFW
         x_{t+1} = condg(v_t, x_t, γ, η_t)            argmin of ⟨v_t, x⟩ + ‖x − x_t‖²/(2γ), to a gap of η_t
 
-Departures: η_t = 1/(t + 1) by default, anytime, where the paper has 1/K; the inner loop stops after ``max_inner`` LMO
-calls even above η_t; x is the last iterate, where the paper draws one at random. The paper's ε is that of the squared
-gradient mapping, not of the Frank-Wolfe gap.
+Departures: η_t = 1/(t + 1) by default, anytime, where the paper has 1/K; the inner loop stops
+after ``max_inner`` LMO calls even above η_t; x is the last iterate, where the paper draws one
+at random. The paper's ε is that of the squared gradient mapping, not of the Frank-Wolfe gap.
 
 References
 ----------

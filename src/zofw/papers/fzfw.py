@@ -8,8 +8,9 @@
 
 with ∇̂h(x) = Σ_j [h(x + μe_j) − h(x − μe_j)]/(2μ) · e_j, and S drawn with replacement.
 
-Departures: the paper's γ = 1/(D√K) is a length and exceeds 1 on small sets, so it is capped at 1; the default is the
-anytime 2/(t + 2); x is the last iterate, where the paper draws one at random.
+Departures: the paper's γ = 1/(D√K) is a length and exceeds 1 on small sets, so it is capped at
+1; the default is the anytime 2/(t + 2); x is the last iterate, where the paper draws one at
+random.
 
 References
 ----------

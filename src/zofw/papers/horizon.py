@@ -9,9 +9,9 @@ from zofw.schedules import Constant, Power, Schedule
 def horizon(task: Task, first: int, rest: int | None = None, period: int = 1) -> int | None:
     """Return the number of iterations that budget and max_iter allow, None if neither is given.
 
-    Every ``period``-th iteration, from t = 0 on, costs ``first`` queries and the others ``rest``. With q, c₀ and c for
-    these and B the budget, an epoch costs c₀ + (q − 1)c: T = q⌊B/epoch⌋, and of the remainder 1 + ⌊(rest − c₀)/c⌋
-    more if it pays for c₀.
+    Every ``period``-th iteration, from t = 0 on, costs ``first`` queries and the others
+    ``rest``. With q, c₀ and c for these and B the budget, an epoch costs c₀ + (q − 1)c: T =
+    q⌊B/epoch⌋, and of the remainder 1 + ⌊(rest − c₀)/c⌋ more if it pays for c₀.
     """
     if task.budget is None:
         return task.max_iter

@@ -8,10 +8,11 @@
         s_t     = argmin over s in X of ⟨s, h⟩, or ⟨s, g⟩ in the stochastic method
         x_{t+1} = x_t + γ_t (s_t − x_t)
 
-The deterministic method asks all n components, the stochastic one the same batch at both points ("two-point
-feedback"). Departures: b coordinates without replacement may be asked at once, with d/b for d in ρ, as in the authors'
-code; that code averages h where the paper averages ρ, and the paper is followed. At t = 0 the deterministic method does
-not ask again for a coordinate that h has from the same point.
+The deterministic method asks all n components, the stochastic one the same batch at both points
+("two-point feedback"). Departures: b coordinates without replacement may be asked at once, with
+d/b for d in ρ, as in the authors' code; that code averages h where the paper averages ρ, and
+the paper is followed. At t = 0 the deterministic method does not ask again for a coordinate
+that h has from the same point.
 
 References
 ----------
@@ -43,7 +44,8 @@ class JAGUAR(Method):
     Parameters
     ----------
     initial
-        The memory at x_0: ``"coordinate"`` as in the paper, or ``"zero"`` if 2nd queries cannot be paid.
+        The memory at x_0: ``"coordinate"`` as in the paper, or ``"zero"`` if 2nd queries cannot
+        be paid.
     """
 
     directions: settings.Count = 1

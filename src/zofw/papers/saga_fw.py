@@ -1,4 +1,5 @@
-"""SAGA-FW: Frank-Wolfe with a memory of the last gradient of every component (Reddi, Sra, Póczos and Smola 2016).
+"""SAGA-FW: Frank-Wolfe with a memory of the last gradient of every component (Reddi, Sra,
+Póczos and Smola 2016).
 
     α_i = x_0 for every i,  g_0 = (1/n) Σ_i ∇f_i(x_0)                                Σ(|support_i| + 1) queries
     for t = 0, 1, …:
@@ -8,9 +9,9 @@
         x_{t+1} = x_t + γ_t (s_t − x_t)
         g_{t+1} = g_t + (1/n) Σ_{j in J_t} (∇f_j(x_t) − ∇f_j(α_j)),  α_j = x_t for j in J_t     as many again
 
-∇f_i is made of forward differences along the coordinates that f_i depends on, ∂_j f_i ≈ [f_i(x + μe_j) − f_i(x)]/μ; where
-nothing is known of them these are all d. At t = 0 both corrections are zero whatever I_0 and J_0 are, and nothing is asked
-for them.
+∇f_i is made of forward differences along the coordinates that f_i depends on, ∂_j f_i ≈ [f_i(x
++ μe_j) − f_i(x)]/μ; where nothing is known of them these are all d. At t = 0 both corrections
+are zero whatever I_0 and J_0 are, and nothing is asked for them.
 
 The memory is one number for each coordinate of each component, Σ|support_i| in all.
 
@@ -37,7 +38,8 @@ from zofw.schedules import Power
 @methods.register("saga-fw")
 @dataclass(frozen=True)
 class SAGAFW(Method):
-    """Settings of SAGA-FW; |support_i| takes the place of d in the number of queries if it is known.
+    """Settings of SAGA-FW; |support_i| takes the place of d in the number of queries if it is
+    known.
 
     Parameters
     ----------

@@ -8,8 +8,8 @@
         s_t     = argmin over s in X of ⟨s, g_t⟩
         x_{t+1} = x_t + γ (s_t − x_t)
 
-The paper is decentralised; with one node the exchange with neighbours disappears. Its γ is of the order of the wanted
-accuracy; the default here is the anytime 2/(t + 2).
+The paper is decentralised; with one node the exchange with neighbours disappears. Its γ is of
+the order of the wanted accuracy; the default here is the anytime 2/(t + 2).
 
 References
 ----------

@@ -5,8 +5,8 @@
         ĝ_k     = [y(x_k + c_k Δ_k) − y(x_k − c_k Δ_k)]/(2c_k) · (1/Δ_k), y the mean over a batch S
         x_{k+1} = Π_X(x_k − a_k ĝ_k)
 
-with a_k = a/(A + k + 1)^0.602 and c_k = c/(k + 1)^0.101; 1/Δ = Δ for signs. Departure: the estimate may be averaged
-over b sign vectors.
+with a_k = a/(A + k + 1)^0.602 and c_k = c/(k + 1)^0.101; 1/Δ = Δ for signs. Departure: the
+estimate may be averaged over b sign vectors.
 
 References
 ----------

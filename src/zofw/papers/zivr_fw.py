@@ -1,4 +1,5 @@
-"""ZIVR-FW: Frank-Wolfe with an incremental memory of single partial derivatives of single components.
+"""ZIVR-FW: Frank-Wolfe with an incremental memory of single partial derivatives of single
+components.
 
     J = 0, a d×n table with row mean J̄
     for t = 0, 1, …:
@@ -10,11 +11,12 @@
         s_t     = argmin over s in X of ⟨s, g_t⟩
         x_{t+1} = x_t + γ_t (s_t − x_t)
 
-Each pair (i_k, j_k) is uniform on the n·d pairs and J does not depend on it, so E ĝ_t = J̄ + ∇f(x_t) − J̄ = ∇f(x_t): unbiased
-whatever J holds, up to O(τ²). Its variance is at most (d/b) Σ_j (1/n) Σ_i (∂_j f_i(x_t) − J_ji)², which vanishes as the table
-catches up with a slowing x. What is known goes no further: the paper's method takes proximal steps and its linear rate needs
-strong convexity; with a Frank-Wolfe step the table lags by about nd/b iterations of length at most γ_tR, which is why γ_t is
-4/(t + 8nd/b) and ĝ_t is averaged. No rate is proved here.
+Each pair (i_k, j_k) is uniform on the n·d pairs and J does not depend on it, so E ĝ_t = J̄ +
+∇f(x_t) − J̄ = ∇f(x_t): unbiased whatever J holds, up to O(τ²). Its variance is at most (d/b)
+Σ_j (1/n) Σ_i (∂_j f_i(x_t) − J_ji)², which vanishes as the table catches up with a slowing x.
+What is known goes no further: the paper's method takes proximal steps and its linear rate needs
+strong convexity; with a Frank-Wolfe step the table lags by about nd/b iterations of length at
+most γ_tR, which is why γ_t is 4/(t + 8nd/b) and ĝ_t is averaged. No rate is proved here.
 
 The table is what it costs: nd numbers, copied once an iteration.
 

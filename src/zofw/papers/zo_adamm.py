@@ -7,11 +7,13 @@
         v_t     = β₂ v_{t−1} + (1 − β₂) ĝ_t²,   v̂_t = max(v̂_{t−1}, v_t)               entry by entry
         x_{t+1} = argmin over x in X of ‖x − (x_t − α_t m_t/√v̂_t)‖_H²,   H = diag(√v̂_t)
 
-The norm of the projection matters: with the Euclidean one the method may stop at a point that is not stationary, which is
-the paper's own warning. The law here has columns u = √d·v, which absorb the factor d; the radius along them is μ/√d.
+The norm of the projection matters: with the Euclidean one the method may stop at a point that
+is not stationary, which is the paper's own warning. The law here has columns u = √d·v, which
+absorb the factor d; the radius along them is μ/√d.
 
-Departures: the H-projection is computed from the set's Euclidean one by accelerated projected gradients with restarts, whose
-first iteration is exact for boxes, so that every set with a projection will do; √v̂ is kept above 10⁻⁸ of its largest entry.
+Departures: the H-projection is computed from the set's Euclidean one by accelerated projected
+gradients with restarts, whose first iteration is exact for boxes, so that every set with a
+projection will do; √v̂ is kept above 10⁻⁸ of its largest entry.
 
 References
 ----------

@@ -1,12 +1,14 @@
-"""ZO-FW: deterministic zeroth-order Frank-Wolfe, all coordinates and all components (the ZOFWGD of later papers).
+"""ZO-FW: deterministic zeroth-order Frank-Wolfe, all coordinates and all components (the ZOFWGD
+of later papers).
 
     for t = 0, 1, …:
         g_t     = Σ_j [f(x_t + c_t e_j) − f(x_t)]/c_t · e_j
         s_t     = argmin over s in X of ⟨s, g_t⟩
         x_{t+1} = (1 − γ_t) x_t + γ_t s_t
 
-Departure: the paper's γ_0 = 2/(0 + 1) leaves the set; γ_t = 2/(t + 2), as in its equation (3). The paper's box has
-c_t = Lγ_t/d, its text c_t = γ_t/d; neither is a length, and the box is taken.
+Departure: the paper's γ_0 = 2/(0 + 1) leaves the set; γ_t = 2/(t + 2), as in its equation (3).
+The paper's box has c_t = Lγ_t/d, its text c_t = γ_t/d; neither is a length, and the box is
+taken.
 
 References
 ----------

@@ -4,8 +4,8 @@
         g_t     = d/(μ b |S|) Σ_{i in S} Σ_j [f_i(x_t + μv_j) − f_i(x_t)] v_j        v_j uniform on the unit sphere
         x_{t+1} = Π_X(x_t − a_t g_t)
 
-A rival that projects: it needs no LMO and a set with a Euclidean projection. The law here has columns u = √d·v, which
-absorb the factor d; the radius along them is μ/√d.
+A rival that projects: it needs no LMO and a set with a Euclidean projection. The law here has
+columns u = √d·v, which absorb the factor d; the radius along them is μ/√d.
 
 References
 ----------

@@ -1,4 +1,5 @@
-"""ZO-SFW: stochastic zeroth-order Frank-Wolfe with averaged estimates (the ZOFWSGD of later papers).
+"""ZO-SFW: stochastic zeroth-order Frank-Wolfe with averaged estimates (the ZOFWSGD of later
+papers).
 
     for t = 0, 1, …:
         ĝ_t     = estimate of ∇F(x_t; S_t) by forward differences
@@ -6,8 +7,9 @@
         s_t     = argmin over s in X of ⟨s, g_t⟩
         x_{t+1} = (1 − γ_t) x_t + γ_t s_t
 
-KWSA takes all d coordinates, RDSA one Gaussian direction, I-RDSA the mean over m of them. The base value F(x_t; S_t) is
-asked once for all directions. The paper draws one sample an iteration; here S_t has any size, with replacement.
+KWSA takes all d coordinates, RDSA one Gaussian direction, I-RDSA the mean over m of them. The
+base value F(x_t; S_t) is asked once for all directions. The paper draws one sample an
+iteration; here S_t has any size, with replacement.
 
 References
 ----------
@@ -74,7 +76,8 @@ class ZOSFW(Method):
         batch_size: int = 1,
         **other: Any,
     ) -> Self:
-        """Algorithm 2's constants: γ_t = 2/(t + 8) and, for each scheme, ρ_t and c_t (here μ_t).
+        """Algorithm 2's constants: γ_t = 2/(t + 8) and, for each scheme, ρ_t and c_t (here
+        μ_t).
 
         KWSA's ρ_0 = 4/8^(2/3) is 1; the cap keeps rounding from making it more.
         """

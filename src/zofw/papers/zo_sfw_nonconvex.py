@@ -6,7 +6,8 @@
         s_t     = argmin over s in X of ⟨s, g_t⟩
         x_{t+1} = (1 − γ) x_t + γ s_t,          γ = T^{−3/4}
 
-It is Algorithm 2 of the same paper, run with another step; that is how it is written here. The paper returns x_T.
+It is Algorithm 2 of the same paper, run with another step; that is how it is written here. The
+paper returns x_T.
 
 References
 ----------

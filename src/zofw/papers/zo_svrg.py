@@ -5,13 +5,14 @@
         v_t     = ∇̂f_S(x_t) − ∇̂f_S(x̃) + g̃                                            batch S
         x_{t+1} = Π_X(x_t − η v_t)
 
-with ∇̂h(x) = d/(μb) Σ_j [h(x + μv_j) − h(x)] v_j, v_j uniform on the unit sphere ("Avg-Rand", b = 1 for "Rand"), or
-central differences along all coordinates ("Coord").
+with ∇̂h(x) = d/(μb) Σ_j [h(x + μv_j) − h(x)] v_j, v_j uniform on the unit sphere ("Avg-Rand", b
+= 1 for "Rand"), or central differences along all coordinates ("Coord").
 
-Departures: the projection. The directions are shared by the components of a batch, as in the authors' code (the paper
-has one of its own for each f_i), and by x_t and x̃ (that code draws new ones). So the difference is zero at the first
-iteration of an epoch and is not asked for there, where the paper's count of (b + 1)(n + 2m|S|) an epoch includes it.
-The law here has columns u = √d·v, which absorb the factor d; the radius along them is μ/√d.
+Departures: the projection. The directions are shared by the components of a batch, as in the
+authors' code (the paper has one of its own for each f_i), and by x_t and x̃ (that code draws
+new ones). So the difference is zero at the first iteration of an epoch and is not asked for
+there, where the paper's count of (b + 1)(n + 2m|S|) an epoch includes it. The law here has
+columns u = √d·v, which absorb the factor d; the radius along them is μ/√d.
 
 References
 ----------

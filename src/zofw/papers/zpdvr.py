@@ -1,4 +1,5 @@
-"""ZPDVR: zeroth-order proximal double variance reduction, with the projection as the proximal map.
+"""ZPDVR: zeroth-order proximal double variance reduction, with the projection as the proximal
+map.
 
     w = x_0, h = 0, g̃ = ∇̂f(w, U) = U Δf(w)/b
     for t = 0, 1, …:
@@ -8,10 +9,11 @@
         g_t     = g̃ + (1/b) U″(Δf_S(x_t) − Δf_S(w))               the same U″ and batch S at both points
         x_{t+1} = Π_X(x_t − η g_t)
 
-with Δ the forward differences along the columns of a fresh Gaussian d×b matrix each time; the paper has b = |S| = 1, so
-that the memory's step is 1/(d + 2). The coin of an iteration is thrown at its beginning, so that no query is spent on
-an estimate that nothing uses; the memory gets new directions, where a public re-implementation uses those
-that made x_t. At t = 0 and after a coin the difference is zero, for x_t = w, and is not asked for.
+with Δ the forward differences along the columns of a fresh Gaussian d×b matrix each time; the
+paper has b = |S| = 1, so that the memory's step is 1/(d + 2). The coin of an iteration is
+thrown at its beginning, so that no query is spent on an estimate that nothing uses; the memory
+gets new directions, where a public re-implementation uses those that made x_t. At t = 0 and
+after a coin the difference is zero, for x_t = w, and is not asked for.
 
 References
 ----------

@@ -5,7 +5,8 @@
         x_k = argmin over x in X of ⟨G_k, x⟩
         z_k = (1 − α_k) z_{k−1} + α_k x_k
 
-The point reported is z_k, the last: what the convex theory bounds; the non-convex theory speaks of one drawn uniformly.
+The point reported is z_k, the last: what the convex theory bounds; the non-convex theory speaks
+of one drawn uniformly.
 
 References
 ----------
@@ -67,7 +68,8 @@ class ZSCG(Method):
     Parameters
     ----------
     batch_size
-        m_k, a number or a schedule, rounded up; the theory's is so large that experiments take a constant.
+        m_k, a number or a schedule, rounded up; the theory's is so large that experiments take
+        a constant.
     """
 
     batch_size: Pairs = 100
@@ -88,7 +90,8 @@ class ZSCG(Method):
 
     @classmethod
     def paper(cls, dim: int, iterations: int, *, convex: bool, B: float = 1.0, **other: Any) -> ZSCG:
-        """The constants of the two theorems for N iterations, with B at least max{√(‖∇f‖² + σ²)/L, 1}.
+        """The constants of the two theorems for N iterations, with B at least max{√(‖∇f‖² +
+        σ²)/L, 1}.
 
         Convex: α_k = 6/(k + 5), ν = √(2B/(N²(d + 3)³)), m = 2B(d + 5)N². Non-convex: α = 1/√N,
         ν = √(2B/(N(d + 3)³)), m = 2B(d + 5)N.

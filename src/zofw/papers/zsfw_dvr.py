@@ -9,11 +9,13 @@
         otherwise (difference: batch S drawn with replacement, the same U and S at both points)
             g_{t+1} = g_t + (1/b) U(Δf_S(x_{t+1}) − Δf_S(x_t))
 
-with U a fresh d×b matrix and Δ the central differences along its columns, of radius μ_{t+1}. The estimate of an
-iteration is made at its beginning, so that no query is spent on an estimate that nothing uses.
+with U a fresh d×b matrix and Δ the central differences along its columns, of radius μ_{t+1}.
+The estimate of an iteration is made at its beginning, so that no query is spent on an estimate
+that nothing uses.
 
-Departures, all confined to the constructors of the paper's schedules: the experiments' lr/(t + 1) is capped at 1, and
-Theorem 1's μ_t is divided by L̂, without which it is no length and does not give the theorem's constant 22.
+Departures, all confined to the constructors of the paper's schedules: the experiments' lr/(t +
+1) is capped at 1, and Theorem 1's μ_t is divided by L̂, without which it is no length and does
+not give the theorem's constant 22.
 
 References
 ----------
@@ -48,12 +50,13 @@ class ZSFWDVR(Method):
     law
         Law of the directions, whose own constants replace d + b + 1 and 1/b.
     initial
-        g_0: ``"paper"`` the plain estimate from b directions, whose relative error is √((d + 1)/b); ``"shrunk"`` one
-        refresh from g = 0, the same vertex with an error below 1; ``"coordinate"`` all d coordinates, 2nd queries;
-        ``"zero"`` nothing, so that the first step goes to the vertex that the set's oracle returns for 0.
+        g_0: ``"paper"`` the plain estimate from b directions, whose relative error is √((d +
+        1)/b); ``"shrunk"`` one refresh from g = 0, the same vertex with an error below 1;
+        ``"coordinate"`` all d coordinates, 2nd queries; ``"zero"`` nothing, so that the first
+        step goes to the vertex that the set's oracle returns for 0.
     stencil
-        CENTRAL as in the paper, or FORWARD at about half the price: its remainder obeys the bound of Lemma 1 too, so
-        the theorems hold as they stand.
+        CENTRAL as in the paper, or FORWARD at about half the price: its remainder obeys the
+        bound of Lemma 1 too, so the theorems hold as they stand.
     """
 
     batch_size: settings.Count = settings.root_n("components in a difference")
@@ -97,7 +100,8 @@ class ZSFWDVR(Method):
         constant: bool = False,
         **other: Any,
     ) -> ZSFWDVR:
-        """The experiments' settings: γ_t = lr/(t + 1) (logistic, robust) or lr (attacks), plain g_0, Gaussian U.
+        """The experiments' settings: γ_t = lr/(t + 1) (logistic, robust) or lr (attacks), plain
+        g_0, Gaussian U.
 
         Departure: lr/(t + 1) is capped at 1, without which lr > 1 leaves the set at t = 0.
         """
@@ -118,12 +122,13 @@ class ZSFWDVR(Method):
         L_hat: float,
         least_radius: float = 0.0,
     ) -> ZSFWDVR:
-        """Theorem 1's schedules for T iterations, L-smooth f, L̂-smooth f_i and a set of diameter R.
+        """Theorem 1's schedules for T iterations, L-smooth f, L̂-smooth f_i and a set of
+        diameter R.
 
-        γ_t = pb/(8D) for t < ⌈T/2⌉ or T ≤ 8D/(pb), then 2/(16D/(pb) + t − ⌈T/2⌉), D = d + b + 1; and
-        μ_t = √(p/|S| + 4pL²/L̂²) R γ_t/(d + 6)^{3/2}, which in large dimension lies below rounding: ``least_radius``
-        replaces smaller values. Where the recursion of g wants μ_{t+1} ≤ c γ_t, μ_{t+1} = c γ_{t+1} serves, for γ never
-        grows.
+        γ_t = pb/(8D) for t < ⌈T/2⌉ or T ≤ 8D/(pb), then 2/(16D/(pb) + t − ⌈T/2⌉), D = d + b +
+        1; and μ_t = √(p/|S| + 4pL²/L̂²) R γ_t/(d + 6)^{3/2}, which in large dimension lies
+        below rounding: ``least_radius`` replaces smaller values. Where the recursion of g wants
+        μ_{t+1} ≤ c γ_t, μ_{t+1} = c γ_{t+1} serves, for γ never grows.
         """
         settings.constants(diameter=diameter, iterations=iterations, L=L, L_hat=L_hat, batch_size=batch_size)
         p, b, S, T, D = refresh_probability, directions, batch_size, iterations, dim + directions + 1

@@ -1,8 +1,9 @@
 """Abilities of a problem beyond ``values``, asked in one place.
 
-Every problem gives f_i(x) for points and components. Some answer a query in closed form from the directions, pair points with
-components, know their gradient (for diagnosis only), or on which coordinates a component depends. `Able` lists these, all of
-them optional; nothing else in the library asks a problem what it has.
+Every problem gives f_i(x) for points and components. Some answer a query in closed form from
+the directions, pair points with components, know their gradient (for diagnosis only), or on
+which coordinates a component depends. `Able` lists these, all of them optional; nothing else in
+the library asks a problem what it has.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ T = TypeVar("T")
 
 
 class Sums(NamedTuple):
-    """One tile's share: sums over its components, (k, values), and centred sums of squares of slopes, (k, columns).
+    """One tile's share: sums over its components, (k, values), and centred sums of squares of
+    slopes, (k, columns).
 
     Of single evaluations, their values, one after another.
     """
@@ -110,15 +112,16 @@ class Abilities:
     Attributes
     ----------
     structured, tall, at_once
-        The problem, if it answers tiles itself; how many times the usual rows these may have; evaluations in one call.
+        The problem, if it answers tiles itself; how many times the usual rows these may have;
+        evaluations in one call.
     pairs, cells, parts
-        The problem, if it takes points with one component each; if every evaluation is a call of its own; if it is held in
-        parts.
+        The problem, if it takes points with one component each; if every evaluation is a call
+        of its own; if it is held in parts.
     mean, value
         Its exact mean, if that is free; and its own way to the mean, free or not.
     gradient, support, pattern, dtype, outputs
-        The gradient of the mean, the coordinates that a batch depends on, those of each of its components, the precision of
-        the values, the numbers that one evaluation brings.
+        The gradient of the mean, the coordinates that a batch depends on, those of each of its
+        components, the precision of the values, the numbers that one evaluation brings.
     """
 
     structured: Able | None

@@ -38,22 +38,26 @@ class UniversalAttack:
     Parameters
     ----------
     model
-        A torch module, or any function from (m, …) images as a NumPy array of doubles to (m, classes) scores. A module
-        is put in evaluation mode and evaluated without gradients in its own precision; the transform is always double.
+        A torch module, or any function from (m, …) images as a NumPy array of doubles to (m,
+        classes) scores. A module is put in evaluation mode and evaluated without gradients in
+        its own precision; the transform is always double.
     images
         (n, …) in [−½, ½]; x has one coordinate for each pixel of an image.
     labels
         n classes, counted from 0.
     targeted, target
-        Whether to push every image into one class, and which (or n classes, one for each image).
+        Whether to push every image into one class, and which (or n classes, one for each
+        image).
     space
-        Where x lives: "tanh", as in the formula on the left, where an image never leaves its range; or "pixels", as on the
-        right, where the radius of the set is what security papers state, such as ``LinfBall(8 / 255)`` or ``L2Ball(3.0)``.
+        Where x lives: "tanh", as in the formula on the left, where an image never leaves its
+        range; or "pixels", as on the right, where the radius of the set is what security papers
+        state, such as ``LinfBall(8 / 255)`` or ``L2Ball(3.0)``.
     device
         Where a module and the transform run; by default where the module is.
     batch_size
-        Most images in one forward pass. The default depends on the image's size and the kind of device alone: the
-        last bits of a convolution may change with the shape of its input, and a fixed rule keeps a run reproducible.
+        Most images in one forward pass. The default depends on the image's size and the kind of
+        device alone: the last bits of a convolution may change with the shape of its input, and
+        a fixed rule keeps a run reproducible.
 
     Notes
     -----
@@ -158,7 +162,8 @@ class UniversalAttack:
     def gradient(self, x: ArrayLike) -> Array:
         """Of the mean margin, by the module's own differentiation; for diagnosis.
 
-        Where two scores are the greatest together it is that of the one torch takes: one element of Clarke's subdifferential.
+        Where two scores are the greatest together it is that of the one torch takes: one
+        element of Clarke's subdifferential.
         """
         point = self._point(x)[0]
         total = np.zeros(self.dim)
@@ -204,9 +209,11 @@ class UniversalAttack:
 
 
 class _Tanh:
-    """½ tanh(artanh(2z) + x): Carlini and Wagner's change of variables, with artanh(2z) computed once for each image.
+    """½ tanh(artanh(2z) + x): Carlini and Wagner's change of variables, with artanh(2z)
+    computed once for each image.
 
-    The step is short near black and white, where d/dx ½tanh = ½(1 − tanh²) is small, and pixels never leave (−½, ½).
+    The step is short near black and white, where d/dx ½tanh = ½(1 − tanh²) is small, and pixels
+    never leave (−½, ½).
     """
 
     @staticmethod

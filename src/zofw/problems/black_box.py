@@ -29,8 +29,9 @@ class BlackBox:
     Parameters
     ----------
     fun
-        One of three spellings: ``f(x) -> float`` for n = 1; ``f(x, i) -> float``, the i-th component; or, with
-        ``vectorized=True``, ``f(X, batch)`` that returns an array of shape ``(len(X), len(batch))``.
+        One of three spellings: ``f(x) -> float`` for n = 1; ``f(x, i) -> float``, the i-th
+        component; or, with ``vectorized=True``, ``f(X, batch)`` that returns an array of shape
+        ``(len(X), len(batch))``.
     dim
         Dimension d of x.
     n
@@ -38,19 +39,22 @@ class BlackBox:
     vectorized
         Whether ``fun`` takes many points and many components in one call.
     at_once
-        For a vectorised ``fun``, about how many evaluations it is asked for in one call at most: the grain in which work
-        is spread over workers, repeated after an error, and kept by a checkpoint. By default as many as memory allows.
+        For a vectorised ``fun``, about how many evaluations it is asked for in one call at
+        most: the grain in which work is spread over workers, repeated after an error, and kept
+        by a checkpoint. By default as many as memory allows.
     like
-        An array of the kind that ``fun`` wants, such as ``torch.zeros(1, device="cuda")``: points, and the indices of a
-        batch, are passed as torch tensors, or arrays of any library that follows the array API standard, in its
-        precision and on its device. Only its kind is kept. By default ``fun`` gets NumPy arrays.
+        An array of the kind that ``fun`` wants, such as ``torch.zeros(1, device="cuda")``:
+        points, and the indices of a batch, are passed as torch tensors, or arrays of any
+        library that follows the array API standard, in its precision and on its device. Only
+        its kind is kept. By default ``fun`` gets NumPy arrays.
     worse
-        For one function (n = 1): values at or above this number count as infeasible; use ``np.inf`` if your function returns
-        infinity. They reach the method as 1e100, and ``interpolation`` keeps away from them. By default infinity is an error.
-        NaN always is.
+        For one function (n = 1): values at or above this number count as infeasible; use
+        ``np.inf`` if your function returns infinity. They reach the method as 1e100, and
+        ``interpolation`` keeps away from them. By default infinity is an error. NaN always is.
     support
-        Which coordinates each component depends on: a sparse (n, d) matrix whose non-zero places say so, a dense one of
-        booleans, a list of n lists of coordinates, or a function i → coordinates. Methods may then ask for differences of a component along its own
+        Which coordinates each component depends on: a sparse (n, d) matrix whose non-zero
+        places say so, a dense one of booleans, a list of n lists of coordinates, or a function
+        i → coordinates. Methods may then ask for differences of a component along its own
         coordinates alone, which are all that its gradient has.
 
     Notes
@@ -59,9 +63,9 @@ class BlackBox:
     keeps every evaluated point inside. An exception of ``fun`` is chained to an
     :class:`~zofw.core.EvaluationError` that says where in the run it happened.
 
-    Values may come back as numbers or arrays of any of these kinds, from any device. The methods compute in double
-    precision whatever ``like`` is; a function in single precision needs radii to match, which the default method finds by
-    measuring the noise of the values.
+    Values may come back as numbers or arrays of any of these kinds, from any device. The
+    methods compute in double precision whatever ``like`` is; a function in single precision
+    needs radii to match, which the default method finds by measuring the noise of the values.
 
     Examples
     --------

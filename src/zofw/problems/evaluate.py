@@ -1,7 +1,7 @@
 """Answering a query: in tiles of fixed shape, added in a fixed order.
 
-The tiles depend on the query and the kind of problem alone, never on the memory, the threads or the workers at hand;
-that is why a run gives the same bits wherever its queries are answered.
+The tiles depend on the query and the kind of problem alone, never on the memory, the threads or
+the workers at hand; that is why a run gives the same bits wherever its queries are answered.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ class TilePart(NamedTuple):
 
 
 def tiles(able: Abilities, query: Query) -> list[Tile]:
-    """Return the fixed partition of a query into columns of U against rows of the batch, rows outermost.
+    """Return the fixed partition of a query into columns of U against rows of the batch, rows
+    outermost.
 
-    A tile holds at most ``at_once`` values, both sides counted: ⌊at_once/(sides·rows)⌋ columns against all rows of a batch of up to 8192, or
-    against as many as fit. A paired query is cut along its diagonal. Variances of forward differences need the base value in
-    every tile of rows, so that such tiles have all columns.
+    A tile holds at most ``at_once`` values, both sides counted: ⌊at_once/(sides·rows)⌋ columns
+    against all rows of a batch of up to 8192, or against as many as fit. A paired query is cut
+    along its diagonal. Variances of forward differences need the base value in every tile of
+    rows, so that such tiles have all columns.
     """
     if able.parts is not None:
         return able.parts.tiles(query)
@@ -119,11 +121,13 @@ def _block(problem: Problem, query: Query, tile: Tile, anchor: int, components: 
 
 
 def reduce_table(query: Query, tile: Tile, table: Array) -> Sums:
-    """Return sums of a table of values (k, points, components); a paired table has one component.
+    """Return sums of a table of values (k, points, components); a paired table has one
+    component.
 
-    Values: Σ_i f_i at each point, (k, points). Squares, where a variance is asked for: Σ_i (δ_ij − δ̄_j)² of the slopes
-    δ_ij of component i along direction j, (k, b), centred within the tile, where nothing cancels. If the query asks for
-    each component, the table itself: a row for every anchor.
+    Values: Σ_i f_i at each point, (k, points). Squares, where a variance is asked for: Σ_i
+    (δ_ij − δ̄_j)² of the slopes δ_ij of component i along direction j, (k, b), centred within
+    the tile, where nothing cancels. If the query asks for each component, the table itself: a
+    row for every anchor.
     """
     if query.each:
         return Sums(table.reshape(len(table), -1))
@@ -141,9 +145,11 @@ def reduce_table(query: Query, tile: Tile, table: Array) -> Sums:
 
 
 def assemble(query: Query, parts: list[Tile], sums: list[Sums]) -> Answer:
-    """Add the tiles in their own order, whatever the order in which they came: means over the batch, (k, width), or each component.
+    """Add the tiles in their own order, whatever the order in which they came: means over the
+    batch, (k, width), or each component.
 
-    Floating-point sums depend on their order; this one is fixed by the query, so that the bits are too.
+    Floating-point sums depend on their order; this one is fixed by the query, so that the bits
+    are too.
     """
     size = 1.0 if query.paired or query.each else float(query.size)
     if len(parts) == 1 and query.variance:
@@ -158,9 +164,11 @@ def assemble(query: Query, parts: list[Tile], sums: list[Sums]) -> Answer:
 
 
 def _variance(query: Query, answer: Answer, parts: list[Tile], sums: list[Sums]) -> Array:
-    """Return unbiased variance over the batch, from each tile's centred squares and the shift of its mean, (k, b).
+    """Return unbiased variance over the batch, from each tile's centred squares and the shift
+    of its mean, (k, b).
 
-    With tiles of r_T rows whose slopes have mean δ̄_T and centred squares Q_T, and δ̄ the mean over all |S| of them,
+    With tiles of r_T rows whose slopes have mean δ̄_T and centred squares Q_T, and δ̄ the mean
+    over all |S| of them,
 
         Var_j = [Σ_T Q_T + r_T (δ̄_T − δ̄)²] / (|S| − 1)
 

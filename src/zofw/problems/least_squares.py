@@ -22,7 +22,8 @@ def half_square(t: Array) -> Array:
 @problems.register("least-squares")
 @final
 class LeastSquares(LinearModel):
-    r"""Mean squared residual, :math:`f(x) = \frac1n \sum_i \tfrac12 (z_i^\top x - y_i)^2`; convex.
+    r"""Mean squared residual, :math:`f(x) = \frac1n \sum_i \tfrac12 (z_i^\top x - y_i)^2`;
+    convex.
 
     Parameters
     ----------

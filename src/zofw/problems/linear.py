@@ -29,8 +29,9 @@ TALL = 4  # tiles of sparse rows are taller than others by this factor
 class LinearModel(ABC):
     """A finite sum of losses of margins, f_i(x) = φ(t_i) with t_i = a_iᵀx − c_i.
 
-    A batch of rows A_S costs one product A_S·x for each anchor and one A_S·U for all of them; the values at x ± μu are
-    φ(t ± μ a_iᵀu). Along a unit vector e_j only the rows with a_ij ≠ 0 change, so a whole basis costs O(nnz).
+    A batch of rows A_S costs one product A_S·x for each anchor and one A_S·U for all of them;
+    the values at x ± μu are φ(t ± μ a_iᵀu). Along a unit vector e_j only the rows with a_ij ≠ 0
+    change, so a whole basis costs O(nnz).
     """
 
     matrix: Any
@@ -114,7 +115,8 @@ class LinearModel(ABC):
         return self.loss(self._part(batch, 0, len(batch)).margins(points))
 
     def rows_at_once(self, query: Query) -> int:
-        """Return rows whose table of values, or whose non-zeros along a basis, fill a tile; many where only sums are kept.
+        """Return rows whose table of values, or whose non-zeros along a basis, fill a tile;
+        many where only sums are kept.
 
         A tile draws the entries of implicit directions itself, so many rows should share them.
         """

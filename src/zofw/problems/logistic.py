@@ -29,7 +29,8 @@ class Logistic(LinearModel):
     Parameters
     ----------
     Z
-        (n, d) samples, sparse or dense. The rows are kept as y_i z_i: one copy of the stored numbers.
+        (n, d) samples, sparse or dense. The rows are kept as y_i z_i: one copy of the stored
+        numbers.
     y
         n labels, each −1 or +1.
 

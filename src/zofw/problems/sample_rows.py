@@ -23,10 +23,12 @@ SMALL = 64  # sides up to which a largest singular value comes from a full decom
 
 
 class Touched:
-    """The non-zeros of s rows in the coordinates of a tile: where a step along one of them changes something.
+    """The non-zeros of s rows in the coordinates of a tile: where a step along one of them
+    changes something.
 
-    Along e_j the margin of row i moves by μa_ij, so that only rows with a_ij ≠ 0 have to be evaluated again: O(nnz) values for a
-    whole basis instead of s·d. ``row``, ``column`` and ``step`` have an entry (i, j, μa_ij) for each.
+    Along e_j the margin of row i moves by μa_ij, so that only rows with a_ij ≠ 0 have to be
+    evaluated again: O(nnz) values for a whole basis instead of s·d. ``row``, ``column`` and
+    ``step`` have an entry (i, j, μa_ij) for each.
     """
 
     def __init__(self, row: Indices, column: Indices, step: Array, rows: int, width: int) -> None:

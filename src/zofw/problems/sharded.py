@@ -17,7 +17,8 @@ Loader = Callable[[], Problem]
 
 
 class Sharded:
-    r"""A finite sum in parts: part p has the :math:`n_p` components that follow those of the parts before it,
+    r"""A finite sum in parts: part p has the :math:`n_p` components that follow those of the
+    parts before it,
 
     .. math:: f(x) = \frac1n \sum_p \sum_{i=1}^{n_p} f_{p,i}(x), \qquad n = \sum_p n_p.
 
@@ -35,7 +36,8 @@ class Sharded:
     copies
         On how many workers of a dask cluster each part lives.
     at_once
-        About how many evaluations make one tile: the grain in which work is sent, repeated and kept.
+        About how many evaluations make one tile: the grain in which work is sent, repeated and
+        kept.
 
     Notes
     -----
@@ -163,8 +165,8 @@ class Sharded:
     def tiles(self, query: Query) -> list[Tile]:
         """Return the fixed partition of a query: no tile has components of two parts.
 
-        Rows count through the batch sorted by parts. A paired query has no rows to sort: its tiles are the runs of
-        directions that meet one part.
+        Rows count through the batch sorted by parts. A paired query has no rows to sort: its
+        tiles are the runs of directions that meet one part.
         """
         plan = self._plan(query)
         if query.paired:

@@ -1,7 +1,8 @@
 """Convex sets, each reached through its linear minimisation oracle; one set, one file.
 
-`SETS` maps names to classes. `as_set` makes a set of what the user has, `check_set` tests one, and `can_project`
-and `can_clip` tell whether a set has a Euclidean projection and exact members.
+`SETS` maps names to classes. `as_set` makes a set of what the user has, `check_set` tests one,
+and `can_project` and `can_clip` tell whether a set has a Euclidean projection and exact
+members.
 """
 
 from zofw.sets.birkhoff import Birkhoff as Birkhoff

@@ -14,10 +14,12 @@ from zofw.sets.protocol import EPS, Inball, SetFacts, Square, counting, finite, 
 @register("birkhoff")
 @dataclass(frozen=True)
 class Birkhoff(Square):
-    r"""The doubly stochastic matrices :math:`\{X \ge 0 : X 1 = 1,\ X^\top 1 = 1\}` of size n, flattened by rows.
+    r"""The doubly stochastic matrices :math:`\{X \ge 0 : X 1 = 1,\ X^\top 1 = 1\}` of size n,
+    flattened by rows.
 
-    The vertices are the permutation matrices, and the oracle is a linear assignment problem, solved exactly by SciPy in
-    O(n³). On ties it returns one optimal assignment, always the same for the same g.
+    The vertices are the permutation matrices, and the oracle is a linear assignment problem,
+    solved exactly by SciPy in O(n³). On ties it returns one optimal assignment, always the same
+    for the same g.
 
     Parameters
     ----------
@@ -79,7 +81,8 @@ class Birkhoff(Square):
     def clip(self, x: ArrayLike) -> Array:
         """No entry below 0, and rows and columns that sum to 1 up to n roundings.
 
-        The sums are put right along the affine hull; entries that are negative then vanish on the way to the barycentre.
+        The sums are put right along the affine hull; entries that are negative then vanish on
+        the way to the barycentre.
         """
         flat, centre = finite(self, x), 1 / self.size
         for _ in range(2):  # what rounding leaves of a far point is off by little

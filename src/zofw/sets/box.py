@@ -34,7 +34,8 @@ class Box(Vertices):
     Parameters
     ----------
     lower, upper
-        Finite bounds: two numbers for a box that lives in every dimension, or arrays of shape (d,), or one of each.
+        Finite bounds: two numbers for a box that lives in every dimension, or arrays of shape
+        (d,), or one of each.
 
     References
     ----------

@@ -30,18 +30,20 @@ ROUND = 1e-12  # sums of bounds are compared with the total up to this relative 
 @by_value
 @dataclass(frozen=True, eq=False)
 class CappedSimplex(Vertices):
-    r"""The capped simplex :math:`\{x : l_i \le x_i \le u_i,\ \sum_i x_i = a\}`: shares with a floor and a cap on each.
+    r"""The capped simplex :math:`\{x : l_i \le x_i \le u_i,\ \sum_i x_i = a\}`: shares with a
+    floor and a cap on each.
 
-    The minimiser of :math:`\langle g, s\rangle` starts from the floors and fills the coordinates up to their caps in
-    increasing order of g, lowest index first on ties, until the sum is a. With a = k, no floors and caps of 1 this is the
-    hypersimplex.
+    The minimiser of :math:`\langle g, s\rangle` starts from the floors and fills the
+    coordinates up to their caps in increasing order of g, lowest index first on ties, until the
+    sum is a. With a = k, no floors and caps of 1 this is the hypersimplex.
 
     Parameters
     ----------
     total
         The sum a > 0.
     upper
-        The caps u: one number for all coordinates or an array of shape (d,). Without, only the sum limits a coordinate.
+        The caps u: one number for all coordinates or an array of shape (d,). Without, only the
+        sum limits a coordinate.
     lower
         The floors l ≥ 0, in the same way.
 
@@ -135,9 +137,11 @@ class CappedSimplex(Vertices):
         return bool(inside and abs(x.sum() - self.total) <= tol * self.total)
 
     def diameter(self, dim: int) -> float:
-        """Return the diameter: exact for one cap and no floors, where the farthest vertex from s minimises ⟨s, ·⟩; else an upper bound.
+        """Return the diameter: exact for one cap and no floors, where the farthest vertex from
+        s minimises ⟨s, ·⟩; else an upper bound.
 
-        With w = u − l and e = a − Σ l to distribute, ‖s − t‖₂ ≤ ‖w‖₂ and ‖s − t‖₂² ≤ max w · ‖s − t‖₁ ≤ max w · 2e.
+        With w = u − l and e = a − Σ l to distribute, ‖s − t‖₂ ≤ ‖w‖₂ and ‖s − t‖₂² ≤ max w · ‖s
+        − t‖₁ ≤ max w · 2e.
         """
         self.check_dim(dim)
         if not (np.ndim(self.upper) or np.any(self.lower)):

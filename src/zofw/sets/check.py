@@ -100,7 +100,8 @@ def check_set(
     Parameters
     ----------
     my_set
-        A set of this library, or any object with ``lmo(g)``, or a function g ↦ s. Methods that it lacks are not tested.
+        A set of this library, or any object with ``lmo(g)``, or a function g ↦ s. Methods that
+        it lacks are not tested.
     dim
         The dimension to test in; small ones find the same mistakes sooner.
     trials
@@ -115,7 +116,8 @@ def check_set(
     Returns
     -------
     Report
-        One finding for each law; ``report.ok``, ``print(report)``, ``report.raise_if_failed()``.
+        One finding for each law; ``report.ok``, ``print(report)``,
+        ``report.raise_if_failed()``.
 
     Examples
     --------

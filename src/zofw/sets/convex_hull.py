@@ -19,13 +19,15 @@ PAIRS = 2000  # up to this many points the diameter is taken over all pairs
 @by_value
 @dataclass(frozen=True, eq=False)
 class ConvexHull(Vertices):
-    r"""The hull :math:`\{\sum_i \lambda_i p_i : \lambda \ge 0,\ \sum_i \lambda_i = 1\}` of the rows of a matrix.
+    r"""The hull :math:`\{\sum_i \lambda_i p_i : \lambda \ge 0,\ \sum_i \lambda_i = 1\}` of the
+    rows of a matrix.
 
     .. math:: \arg\min_s \langle g, s\rangle = p_i, \qquad i = \arg\min_j \langle g, p_j\rangle,
 
     the lowest such i on ties.
 
-    The diameter is the greatest distance of two points, for more than 2,000 of them twice the greatest from their mean.
+    The diameter is the greatest distance of two points, for more than 2,000 of them twice the
+    greatest from their mean.
 
     Parameters
     ----------
@@ -70,9 +72,11 @@ class ConvexHull(Vertices):
         return Dense(self.points[int(np.argmin(self.points @ scaled(self, g)))])
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
-        """Return True if some convex combination is within tol of x, in units of the greatest |entry| of the points.
+        """Return True if some convex combination is within tol of x, in units of the greatest
+        |entry| of the points.
 
-        The combination comes from one linear programme, min t subject to |Pᵀλ − x| ≤ t, and its distance is recomputed.
+        The combination comes from one linear programme, min t subject to |Pᵀλ − x| ≤ t, and its
+        distance is recomputed.
         """
         x = point(self, x)
         scale = max(float(np.abs(self.points).max()), np.finfo(float).tiny)

@@ -54,11 +54,13 @@ def from_oracle(oracle: Oracle, dim: int | None = None, diameter: float | None =
 
 @dataclass(frozen=True)
 class Custom(Vertices):
-    """A set known through its oracle alone, and through whatever other methods the oracle's object has.
+    """A set known through its oracle alone, and through whatever other methods the oracle's
+    object has.
 
-    What is missing is filled in as follows. ``contains`` asks the oracle once, along x minus the initial point: when it
-    says no, x is outside; when it says yes, x has not been shown to be outside. ``initial_point`` is the midpoint of two
-    opposite vertices. ``diameter`` is an error. ``inball`` is None, ``tangent`` the identity, ``project`` and ``clip`` absent.
+    What is missing is filled in as follows. ``contains`` asks the oracle once, along x minus
+    the initial point: when it says no, x is outside; when it says yes, x has not been shown to
+    be outside. ``initial_point`` is the midpoint of two opposite vertices. ``diameter`` is an
+    error. ``inball`` is None, ``tangent`` the identity, ``project`` and ``clip`` absent.
 
     Parameters
     ----------
@@ -115,7 +117,8 @@ class Custom(Vertices):
         return self._own("contains") is not None
 
     def mixes(self, x: Array, tol: float = 1e-9) -> bool:
-        """Return True if x is a mixture of vertices up to tol: the nearest mixture, with one vertex more at a time.
+        """Return True if x is a mixture of vertices up to tol: the nearest mixture, with one
+        vertex more at a time.
 
         References
         ----------

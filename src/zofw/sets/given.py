@@ -35,15 +35,17 @@ def as_set(given: SetLike, *, dim: int | None = None, diameter: float | None = N
     Parameters
     ----------
     given
-        A set of this library; a registered name or a class that needs no settings, such as ``"simplex"``; a
-        ``scipy.optimize.Bounds`` or a list of pairs (low, high), which make a `Box`; a ``LinearConstraint``, or a list of
-        them with at most one ``Bounds``, which make a `Polytope`, or a `Simplex` or `CappedSimplex` where they say no more
-        than that; an object with a method ``lmo(g)``, or a function g ↦ s, whose missing methods are filled in as `Custom`
-        describes.
+        A set of this library; a registered name or a class that needs no settings, such as
+        ``"simplex"``; a ``scipy.optimize.Bounds`` or a list of pairs (low, high), which make a
+        `Box`; a ``LinearConstraint``, or a list of them with at most one ``Bounds``, which make
+        a `Polytope`, or a `Simplex` or `CappedSimplex` where they say no more than that; an
+        object with a method ``lmo(g)``, or a function g ↦ s, whose missing methods are filled
+        in as `Custom` describes.
     dim
         The dimension, if a set of your own has one.
     diameter
-        Its Euclidean diameter or an upper bound of it, if it is known and the object does not tell.
+        Its Euclidean diameter or an upper bound of it, if it is known and the object does not
+        tell.
 
     Examples
     --------
@@ -77,15 +79,17 @@ def _of_class(cls: type, found: str) -> Region:
 
 
 def without_dictionaries(given: Any, dim: int | None) -> Any:
-    """Return the set as it was given, with SciPy's dictionaries of affine functions as LinearConstraints.
+    """Return the set as it was given, with SciPy's dictionaries of affine functions as
+    LinearConstraints.
 
     Parameters
     ----------
     given
-        Anything that `as_set` takes, or dictionaries such as ``{"type": "eq", "fun": lambda x: x.sum() - 1}``.
+        Anything that `as_set` takes, or dictionaries such as ``{"type": "eq", "fun": lambda x:
+        x.sum() - 1}``.
     dim
-        Dimension d of x, if it is known. An affine function follows from its values at 0 and at the unit vectors; its value
-        at one more point must agree.
+        Dimension d of x, if it is known. An affine function follows from its values at 0 and at
+        the unit vectors; its value at one more point must agree.
     """
     parts = [*given] if isinstance(given, (list, tuple)) else [given]
     if not any(isinstance(part, dict) and "fun" in part for part in parts):

@@ -16,7 +16,8 @@ from zofw.sets.thresholds import shrink_to_l1
 @register("group-ball")
 @dataclass(frozen=True)
 class GroupBall(Ball):
-    r"""The ball :math:`\{x : \sum_{G} \|x_G\|_2 \le r\}` for a partition of the coordinates into groups G.
+    r"""The ball :math:`\{x : \sum_{G} \|x_G\|_2 \le r\}` for a partition of the coordinates
+    into groups G.
 
     .. math:: s_G = -r\,g_G/\|g_G\|_2 \text{ on the group with the greatest } \|g_G\|_2, \quad 0 \text{ elsewhere},
 

@@ -15,7 +15,8 @@ from zofw.sets.thresholds import project_capped
 @register("k-sparse")
 @dataclass(frozen=True)
 class KSparse(Ball):
-    r"""The polytope :math:`\{x : \|x\|_\infty \le r,\ \|x\|_1 \le k r\}`, the hull of the k-sparse sign vectors times r.
+    r"""The polytope :math:`\{x : \|x\|_\infty \le r,\ \|x\|_1 \le k r\}`, the hull of the
+    k-sparse sign vectors times r.
 
     .. math:: s_i = -r\,\mathrm{sign}(g_i) \text{ on the } k \text{ greatest } |g_i|,
 

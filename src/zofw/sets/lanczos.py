@@ -15,10 +15,11 @@ CAUTION = 0.003  # a start vector is taken to have at least this much over √si
 
 
 def start_vector(size: int, warm: Array | None) -> Array:
-    """Where Lanczos starts: a fixed Gaussian vector, blended into the warm start if there is one.
+    """Where Lanczos starts: a fixed Gaussian vector, blended into the warm start if there is
+    one.
 
-    A warm start alone might be orthogonal to the eigenvector that is sought, and Lanczos would never leave the
-    invariant subspace around it.
+    A warm start alone might be orthogonal to the eigenvector that is sought, and Lanczos would
+    never leave the invariant subspace around it.
     """
     noise = np.random.default_rng(size).standard_normal(size)
     noise /= np.linalg.norm(noise)
@@ -26,12 +27,15 @@ def start_vector(size: int, warm: Array | None) -> Array:
 
 
 def top_eigenvector(matvec: Callable[[Array], Array], start: Array, tol: float) -> Array:
-    r"""Return a unit vector v with :math:`v^\top A v \ge \lambda_{\max} - \mathrm{tol}\,(\lambda_{\max} - \lambda_{\min})`.
+    r"""Return a unit vector v with :math:`v^\top A v \ge \lambda_{\max} -
+    \mathrm{tol}\,(\lambda_{\max} - \lambda_{\min})`.
 
-    Lanczos with full reorthogonalisation; at most as many steps as the size. The residual of a Ritz pair (θ, v) only says
-    that *some* eigenvalue is near θ. If the greatest were missed, v would still hold the share ε of its eigenvector that
-    the start had, and the residual would be at least :math:`\varepsilon (\lambda_{\max} - \theta)`; so the iteration stops
-    when the residual is at most ε·tol times the spread of the Ritz values, with a cautious ε for a random start.
+    Lanczos with full reorthogonalisation; at most as many steps as the size. The residual of a
+    Ritz pair (θ, v) only says that *some* eigenvalue is near θ. If the greatest were missed, v
+    would still hold the share ε of its eigenvector that the start had, and the residual would
+    be at least :math:`\varepsilon (\lambda_{\max} - \theta)`; so the iteration stops when the
+    residual is at most ε·tol times the spread of the Ritz values, with a cautious ε for a
+    random start.
 
     Parameters
     ----------

@@ -14,7 +14,8 @@ from zofw.sets.protocol import Ball, SetFacts, finite, gradient, point, register
 @register("linf-ball")
 @dataclass(frozen=True)
 class LinfBall(Ball):
-    r"""The cube :math:`\{x : \max_i |x_i| \le r\}`, whose vertices are the sign vectors times r.
+    r"""The cube :math:`\{x : \max_i |x_i| \le r\}`, whose vertices are the sign vectors times
+    r.
 
     .. math:: \arg\min_s \langle g, s\rangle = -r\,\mathrm{sign}(g),
 

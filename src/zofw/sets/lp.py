@@ -2,7 +2,8 @@
 
     min ⟨c, x⟩   subject to   lower ≤ R x ≤ upper,   l ≤ x ≤ u                          R (m, d), bounds may be infinite
 
-The simplex method and not an interior-point method, because its answer is a vertex: d linearly independent constraints are active.
+The simplex method and not an interior-point method, because its answer is a vertex: d linearly
+independent constraints are active.
 
 References
 ----------
@@ -41,10 +42,12 @@ def solve_scipy(c: ArrayLike, **constraints: Any) -> Array | None:
 def solve_highspy(
     c: Array, rows: Array, row_bounds: Array, bounds: Array, warm: Array | None
 ) -> Array:  # (m, d), (m, 2), (d, 2), (d,)
-    """Return a vertex that minimises ⟨c, x⟩ over row_bounds ≤ rows·x, bounds ≤ x, from the basis of a warm vertex if given.
+    """Return a vertex that minimises ⟨c, x⟩ over row_bounds ≤ rows·x, bounds ≤ x, from the
+    basis of a warm vertex if given.
 
-    The model is built for each call, so that the result depends on the arguments alone. A degenerate warm vertex has
-    more active constraints than a basis holds; HiGHS picks among them.
+    The model is built for each call, so that the result depends on the arguments alone. A
+    degenerate warm vertex has more active constraints than a basis holds; HiGHS picks among
+    them.
     """
     from scipy.sparse import csc_array
 

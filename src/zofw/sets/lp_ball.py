@@ -27,12 +27,14 @@ def lp_norm(x: Array, p: float) -> float:
 class LpBall(Ball):
     r"""The ball :math:`\{x : \|x\|_p \le r\}`, :math:`1 \le p \le \infty`.
 
-    With the dual exponent :math:`1/p + 1/q = 1`, equality in Hölder's inequality gives, for :math:`1 < p < \infty`,
+    With the dual exponent :math:`1/p + 1/q = 1`, equality in Hölder's inequality gives, for
+    :math:`1 < p < \infty`,
 
     .. math:: s_i = -r\,\mathrm{sign}(g_i)\,\bigl(|g_i| / \|g\|_q\bigr)^{q-1}, \qquad
               \min_s \langle g, s\rangle = -r\,\|g\|_q,
 
-    and :math:`-r e_0` for g = 0. The ends p = 1 and p = ∞ are those of `L1Ball` and `LinfBall`. Every dimension.
+    and :math:`-r e_0` for g = 0. The ends p = 1 and p = ∞ are those of `L1Ball` and `LinfBall`.
+    Every dimension.
 
     Parameters
     ----------

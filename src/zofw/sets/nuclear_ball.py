@@ -76,7 +76,8 @@ class MatrixBall(Ball):
 @register("nuclear-ball")
 @dataclass(frozen=True)
 class NuclearBall(MatrixBall):
-    r"""The ball :math:`\{X \in \mathbb{R}^{m \times k} : \sum_i \sigma_i(X) \le r\}`, flattened by rows.
+    r"""The ball :math:`\{X \in \mathbb{R}^{m \times k} : \sum_i \sigma_i(X) \le r\}`, flattened
+    by rows.
 
     .. math:: \arg\min_S \langle G, S\rangle = -r\,u v^\top,
 

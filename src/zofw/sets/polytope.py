@@ -21,14 +21,16 @@ from zofw.sets.protocol import EPS, Inball, SetFacts, Vertices, finite, frozen, 
 class Polytope(Vertices):
     r"""The polytope :math:`\{x : A_{ub} x \le b_{ub},\ A_{eq} x = b_{eq},\ l \le x \le u\}`.
 
-    The oracle is one linear programme, solved by the simplex method of HiGHS to a primal and dual feasibility of 1e-10.
-    It starts from nothing, or from the vertex given as ``warm``, so that the result is a function of (g, warm). Where
-    several vertices are optimal the value is the same and the vertex is the one the solver ends on, which may differ
-    between the two solvers, between versions of HiGHS, and with the warm start.
+    The oracle is one linear programme, solved by the simplex method of HiGHS to a primal and
+    dual feasibility of 1e-10. It starts from nothing, or from the vertex given as ``warm``, so
+    that the result is a function of (g, warm). Where several vertices are optimal the value is
+    the same and the vertex is the one the solver ends on, which may differ between the two
+    solvers, between versions of HiGHS, and with the warm start.
 
     An empty or unbounded polytope is refused when it is made.
 
-    The diameter is bounded by the diagonal of the bounds, or of the least box where some are infinite.
+    The diameter is bounded by the diagonal of the bounds, or of the least box where some are
+    infinite.
 
     Parameters
     ----------
@@ -37,16 +39,18 @@ class Polytope(Vertices):
     A_eq, b_eq
         Equations, shapes (q, d) and (q,).
     bounds
-        One pair (l, u) for all coordinates or a sequence of d pairs; None is no bound. Unlike `scipy.optimize.linprog`,
-        the default is *no* bound, not x ≥ 0.
+        One pair (l, u) for all coordinates or a sequence of d pairs; None is no bound. Unlike
+        `scipy.optimize.linprog`, the default is *no* bound, not x ≥ 0.
     solver
-        ``"scipy"``, or ``"highspy"`` (the extra ``lp``), the only one that makes use of a warm start.
+        ``"scipy"``, or ``"highspy"`` (the extra ``lp``), the only one that makes use of a warm
+        start.
 
     References
     ----------
     J. Edmonds, Submodular functions, matroids, and certain polyhedra, 1970 (the greedy oracle of `shares`).
 
-    Q. Huangfu and J. A. J. Hall, Parallelizing the dual revised simplex method, Math. Program. Comput. 10, 2018.
+    Q. Huangfu and J. A. J. Hall, Parallelizing the dual revised simplex method, Math. Program.
+    Comput. 10, 2018.
 
     Examples
     --------
@@ -109,7 +113,8 @@ class Polytope(Vertices):
     def _require_bounded(self) -> None:
         """A polyhedron is bounded iff 0 is its only direction of recession r.
 
-        If there is another, then ⟨h, r⟩ ≠ 0 for a random h with probability one, and one of ±h finds it.
+        If there is another, then ⟨h, r⟩ ≠ 0 for a random h with probability one, and one of ±h
+        finds it.
         """
         finite = np.isfinite(self.bounds)
         if finite.all():
@@ -145,7 +150,8 @@ class Polytope(Vertices):
         lower: ArrayLike = 0.0,
         upper: ArrayLike = np.inf,
     ) -> Polytope:
-        """Return shares of a total with a cap on the sum of each of some disjoint groups, and floors and caps on each share.
+        """Return shares of a total with a cap on the sum of each of some disjoint groups, and
+        floors and caps on each share.
 
         Parameters
         ----------
@@ -179,9 +185,11 @@ class Polytope(Vertices):
         return np.where(rows.any(axis=0), np.argmax(rows, axis=0), -1) if len(rows) else None
 
     def _fill(self, g: Array, groups: NDArray[np.int64]) -> Array:
-        """Return the floors, filled in increasing order of g as far as caps, groups and total allow.
+        """Return the floors, filled in increasing order of g as far as caps, groups and total
+        allow.
 
-        The constraints are a laminar family, and the greedy algorithm is exact on the bases of its polymatroid.
+        The constraints are a laminar family, and the greedy algorithm is exact on the bases of
+        its polymatroid.
         """
         lower, upper = self.bounds.T
         s: Array = lower.copy()

@@ -20,7 +20,8 @@ from zofw.sets.protocol import Inball, Region, SetFacts, Vertices, gradient, nam
 @register("product")
 @dataclass(frozen=True)
 class Product(Vertices):
-    r"""The product :math:`X_1 \times \dots \times X_m`: concatenated points, each block in its own set.
+    r"""The product :math:`X_1 \times \dots \times X_m`: concatenated points, each block in its
+    own set.
 
     Oracle, membership, projection and tangent act block by block.
 
@@ -31,7 +32,8 @@ class Product(Vertices):
     sets
         The factors; an object with only a method ``lmo(g)`` will do.
     dims
-        The dimension of each factor; may be left out if every factor has a dimension of its own.
+        The dimension of each factor; may be left out if every factor has a dimension of its
+        own.
 
     References
     ----------

@@ -25,18 +25,20 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class SetFacts:
-    """Facts that a set states: its row of the table in the documentation, compared with the code by the tests.
+    """Facts that a set states: its row of the table in the documentation, compared with the
+    code by the tests.
 
     Attributes
     ----------
     members, cost
         TeX of the condition for members, and of the cost of the oracle.
     oracle, atom, projection
-        The oracle's vertex, the form in which it is kept ("dense", "sparse", "rank one" or "blocks"), and the way of the
-        Euclidean projection, all in a few words; a dash if there is no projection.
+        The oracle's vertex, the form in which it is kept ("dense", "sparse", "rank one" or
+        "blocks"), and the way of the Euclidean projection, all in a few words; a dash if there
+        is no projection.
     diameter, inball
-        Formulas of the diameter and of the radius of the inner ball, or words; None for a diameter that has none, or a set
-        that knows no inner ball.
+        Formulas of the diameter and of the radius of the inner ball, or words; None for a
+        diameter that has none, or a set that knows no inner ball.
     """
 
     members: str
@@ -159,9 +161,11 @@ def gradient(owner: Vertices, g: ArrayLike, shape: tuple[int, int] | None = None
 
 
 def scaled(owner: Vertices, g: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
-    """Return a fresh finite flat gradient divided by the power of two that brings its greatest entry into [1/2, 1).
+    """Return a fresh finite flat gradient divided by the power of two that brings its greatest
+    entry into [1/2, 1).
 
-    The division is exact down to the least normal number, so that ties stay ties, and no later product overflows.
+    The division is exact down to the least normal number, so that ties stay ties, and no later
+    product overflows.
     """
     flat = gradient(owner, g, shape)
     fresh: Array = np.ldexp(flat, -int(np.frexp(np.abs(flat).max())[1]))
@@ -178,8 +182,8 @@ def length(x: Array) -> float:
 def smallest(values: Array, k: int) -> NDArray[np.int64]:
     """Return places of the k smallest values by (value, place), in that order; O(d + k log k).
 
-    By the k-th smallest value as a threshold: all below it, and of those equal to it the first ones. Ties are decided by the
-    place alone, so that the vertex is a function of g.
+    By the k-th smallest value as a threshold: all below it, and of those equal to it the first
+    ones. Ties are decided by the place alone, so that the vertex is a function of g.
     """
     if k >= values.size:
         places = np.arange(values.size)
@@ -226,9 +230,9 @@ class Vertices(ABC):
 class Ball(Vertices):
     """What a norm ball {x : ‖x‖ ≤ r} derives from how its unit ball lies among Euclidean balls.
 
-    With inner·‖x‖ ≤ ‖x‖₂ ≤ outer·‖x‖ for all x, both attained: the Euclidean ball of radius r·inner lies inside, the diameter is
-    2r·outer. ℓ1: 1/√d and 1; ℓ∞: 1 and √d; nuclear norm of an m×n matrix: 1/√min(m, n) and 1. The LMO is −r times a subgradient
-    of the dual norm at g.
+    With inner·‖x‖ ≤ ‖x‖₂ ≤ outer·‖x‖ for all x, both attained: the Euclidean ball of radius
+    r·inner lies inside, the diameter is 2r·outer. ℓ1: 1/√d and 1; ℓ∞: 1 and √d; nuclear norm of
+    an m×n matrix: 1/√min(m, n) and 1. The LMO is −r times a subgradient of the dual norm at g.
     """
 
     radius: float

@@ -1,8 +1,9 @@
 """The laws of a set: each yields a sentence for every way in which a set breaks it.
 
-What they rest on: with h(g) = min over s in X of ⟨g, s⟩, a point x is in X exactly if ⟨g, x⟩ ≥ h(g) for every g. The oracle gives h at
-the directions that were drawn, so that a law can prove that a point is outside, or that a vertex is not the least, with the direction
-as its counterexample; it cannot prove the contrary.
+What they rest on: with h(g) = min over s in X of ⟨g, s⟩, a point x is in X exactly if ⟨g, x⟩ ≥
+h(g) for every g. The oracle gives h at the directions that were drawn, so that a law can prove
+that a point is outside, or that a vertex is not the least, with the direction as its
+counterexample; it cannot prove the contrary.
 """
 
 from __future__ import annotations

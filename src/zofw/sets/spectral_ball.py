@@ -15,7 +15,8 @@ from zofw.sets.protocol import SetFacts, register, scaled
 @register("spectral-ball")
 @dataclass(frozen=True)
 class SpectralBall(MatrixBall):
-    r"""The ball :math:`\{X \in \mathbb{R}^{m \times k} : \sigma_1(X) \le r\}`, flattened by rows.
+    r"""The ball :math:`\{X \in \mathbb{R}^{m \times k} : \sigma_1(X) \le r\}`, flattened by
+    rows.
 
     .. math:: \arg\min_S \langle G, S\rangle = -r\,U V^\top, \qquad G = U \Sigma V^\top,
 

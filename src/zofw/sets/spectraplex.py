@@ -29,7 +29,8 @@ from zofw.sets.thresholds import project_capped, settle
 @register("spectraplex")
 @dataclass(frozen=True)
 class Spectraplex(Square):
-    r"""The set :math:`\{X \in \mathbb{R}^{n \times n} : X = X^\top \succeq 0,\ \mathrm{tr} X = a\}`, flattened by rows.
+    r"""The set :math:`\{X \in \mathbb{R}^{n \times n} : X = X^\top \succeq 0,\ \mathrm{tr} X =
+    a\}`, flattened by rows.
 
     .. math:: \arg\min_S \langle G, S\rangle = a\,v v^\top,
 

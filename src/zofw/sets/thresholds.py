@@ -55,9 +55,11 @@ def _threshold(x: Array, total: float, least: Array, most: Array) -> float:
 
 
 def settle(x: Array, total: float, upper: Bound, lower: Bound = 0.0) -> Array:
-    """Return a fresh x within the bounds, whose sum is brought to the total by the coordinates with the most room.
+    """Return a fresh x within the bounds, whose sum is brought to the total by the coordinates
+    with the most room.
 
-    The exact sum ends within one rounding of the total; only bounds that leave no room can prevent that.
+    The exact sum ends within one rounding of the total; only bounds that leave no room can
+    prevent that.
     """
     least, most = np.broadcast_to(lower, x.shape), np.broadcast_to(upper, x.shape)
     x = np.clip(x, least, most)

@@ -14,8 +14,8 @@ from zofw.directions import Explicit
 class HalfSigns:
     """U_ij = ±√2 with probability ¼ each and 0 otherwise.
 
-    E[UUᵀ] = bI. E‖UUᵀx‖² depends on x through the fourth moment E[u⁴] = 2 of an entry: for one column
-    E[‖u‖²(uᵀx)²] = (d + 1)‖x‖², hence b(d + b)‖x‖² in all.
+    E[UUᵀ] = bI. E‖UUᵀx‖² depends on x through the fourth moment E[u⁴] = 2 of an entry: for one
+    column E[‖u‖²(uᵀx)²] = (d + 1)‖x‖², hence b(d + b)‖x‖² in all.
 
     >>> HalfSigns().scale(dim=10, count=5), HalfSigns().second_moment(dim=10, count=5)
     (0.2, 75.0)
