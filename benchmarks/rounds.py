@@ -31,6 +31,7 @@ PLACES = (
 SMOOTH = ("quadratic", "logsumexp", "rosenbrock")
 KINKS = ("l1", "max", "piecewise")
 MOST = 150  # evaluations for each dimension, of one worker
+IN_ORDER = True
 KEPT = Path(".benchmarks") / "rounds"
 
 
@@ -69,7 +70,14 @@ def ours(instance: Instance, workers: int, seed: int = 0) -> dict:
     counter = Counter(problem, workers, NOISY_GAPS if instance.noise else GAPS)
     noise, rng = instance.noise * problem.scale, np.random.default_rng(instance.seed + 1)
     session = zofw.Session(
-        problem.set, dim=d, budget=10**6, rng=seed, method="interpolation", diagnose=0, workers=workers
+        problem.set,
+        dim=d,
+        budget=10**6,
+        rng=seed,
+        method="interpolation",
+        diagnose=0,
+        workers=workers,
+        in_order=IN_ORDER,
     )
     own, longest = 0.0, 0.0
     while not counter.done:

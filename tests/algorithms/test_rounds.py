@@ -137,3 +137,33 @@ def test_designed_points_are_members_near_the_centre_and_lower_the_variance():
     assert np.linalg.norm(Y - centre, axis=1).max() <= 0.3 * (1 + 1e-12)
     U = (Y - centre) / 0.3
     assert np.linalg.matrix_rank(kernel(U, U)) == 12
+
+
+def test_components_of_a_sum_count_as_evaluations_of_a_round():
+    """With more components than workers a round is full with one point, and the run is that of one worker."""
+
+    def states(workers, n):
+        session = zofw.Session(
+            zofw.Box(-1.0, 1.0),
+            dim=4,
+            n=n,
+            budget=40 * n,
+            rng=0,
+            diagnose=0,
+            workers=workers,
+            method="interpolation",
+        )
+        sizes = []
+        while (query := session.ask()) is not None:
+            sizes.append(len(query.anchors))
+            session.tell(query, Answer(np.array([float(x @ x + x[0]) for x in query.anchors])[:, None]))
+        return sizes
+
+    assert states(8, 20) == states(1, 20)
+    assert max(states(8, 2)[1:]) == 4
+    assert (
+        zofw.minimize(
+            lambda x: float(x @ x), zofw.Box(-1.0, 1.0), dim=3, max_iter=4, workers=2, rng=0, diagnose=0
+        ).nit
+        == 4
+    )  # without a budget

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -63,8 +64,9 @@ def _find_tests(folder: str) -> None:
 
 @pytest.mark.parametrize("method", zofw.methods())
 def test_every_method_gives_the_same_bits(method, client):
-    whole = killable.run(method, None, killable.problem())
-    result = killable.run(method, None, killable.problem(), workers=client)
+    with ThreadPoolExecutor(sum(client.nthreads().values())) as threads:
+        whole = killable.run(method, None, killable.problem(), workers=threads, in_order=True)
+    result = killable.run(method, None, killable.problem(), workers=client, in_order=True)
     np.testing.assert_array_equal(result.x, whole.x)
     assert result.ledger == whole.ledger and result.nrecomputed == 0
 

@@ -75,9 +75,10 @@ def processes():
 
 @pytest.mark.parametrize("method", NAMES)
 def test_every_method_gives_the_same_bits(method, threads, processes):
-    whole = killable.run(method, None, killable.problem(), workers=one_after_another(3))
+    settings = {"in_order": True}
+    whole = killable.run(method, None, killable.problem(), workers=one_after_another(3), **settings)
     for pool in (threads, processes):
-        result = killable.run(method, None, killable.problem(), workers=pool)
+        result = killable.run(method, None, killable.problem(), workers=pool, **settings)
         np.testing.assert_array_equal(result.x, whole.x)
         assert result.ledger == whole.ledger and result.nrecomputed == 0
 
@@ -103,7 +104,7 @@ def test_workers_as_a_number_an_executor_or_a_map_give_the_same_bits(threads):
         with lock:
             return float((x - 0.2) @ (x - 0.2))
 
-    settings = {"dim": 6, "budget": 60, "rng": 0, "method": "interpolation"}
+    settings = {"dim": 6, "budget": 60, "rng": 0, "method": "interpolation", "in_order": True}
     found = [
         zofw.minimize(f, "simplex", workers=given, **settings)
         for given in (3, threads, threads.map, one_after_another(3))

@@ -149,6 +149,7 @@ class Task:
         None  # the function of all numbers of all components that is minimised; None for their mean
     )
     workers: int = 1  # evaluations that are made at the same time: a query of k takes ⌈k / workers⌉ rounds
+    in_order: bool = True  # False: values are used as they come, by queries with ``enough``
     each: int = 0  # how many numbers a component has, for such a function: ``Query.each`` of a query for it
     failed: tuple[tuple[Array, int], ...] = field(default=(), compare=False, repr=False)
 
@@ -161,6 +162,11 @@ class Task:
         """Return a minimiser of ⟨g, s⟩ over the set, counted; ``warm``, an earlier atom, saves an iterative oracle work."""
         self.lmos += 1
         return as_atom(self.set.atom(g) if warm is None else self.set.atom(g, warm))
+
+    @property
+    def points_at_once(self) -> int:
+        """Return how many points, each with all n components, the workers evaluate at the same time; 1 if one keeps them busy."""
+        return 1 if self.each else max(1, self.workers // self.n)
 
     @property
     def can_project(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import time
@@ -18,7 +19,7 @@ from zofw.desk.files import load
 from zofw.desk.folder import NAME, DeskFolder, Look, settled, stamp
 from zofw.desk.reply import AnswerError, Reply, Told
 from zofw.desk.request import Request
-from zofw.desk.round import Round, check_counts
+from zofw.desk.round import Round, check_counts, owed_rounds
 from zofw.run import Session
 from zofw.run.files.documents import FileError
 from zofw.run.record.run import FAILED
@@ -91,6 +92,8 @@ class Desk:
         self.folder, self.at_once = folder, at_once
         self.spared = 0  # since it was opened
         self._round: Round | None = None
+        label = (lambda number: None) if folder is None else folder.label
+        self._owed = owed_rounds(session.run.pending, session.run.identity, size, label)
         self._past: deque[Round] = deque(maxlen=KEPT)
         self._turn()
         self._publish()
@@ -152,11 +155,16 @@ class Desk:
     @property
     def done(self) -> bool:
         """Whether the run has ended."""
-        return self._round is None
+        return self._round is None and not self._owed
 
     def requests(self, limit: int | None = None) -> list[Request]:
         """Open requests, in the order in which the run would like them; at most ``limit``; none when it has ended."""
-        return [] if self._round is None else list(self._round.open(limit))
+        requests = itertools.chain.from_iterable(round.open() for round in self._open)
+        return list(itertools.islice(requests, limit))
+
+    @property
+    def _open(self) -> list[Round]:
+        return [*self._owed, *([] if self._round is None else [self._round])]
 
     def _turn(self) -> None:
         """Answer the session as soon as its query is complete, and unfold the next one."""
@@ -166,25 +174,31 @@ class Desk:
                 self._round = Round(query, session.number, session.run.identity, self.size, self.merge)
                 self._recall(self._round)
                 continue
-            if self._round.query is not query:  # withdrawn
-                self._keep_partial(self._round)
-            elif not self._round.complete:
-                return
-            else:
+            if self._round.query is query:
+                if not self._round.complete:
+                    break
                 self.spared += self._round.whole.units - len(self._round)
                 session.tell(query, self._round.answer())
             self._set_aside()
-        if self._round is not None and not self._round.complete:
-            self._keep_partial(self._round)
-        self._set_aside()
-        session.keep()
+        owed = {one.query for one in session.run.pending}
+        self._past += [round for round in self._owed if round.number not in owed]
+        self._owed = [round for round in self._owed if round.number in owed]
+        if query is None:
+            self._set_aside()
+            session.keep()
 
     def _set_aside(self) -> None:
-        """The open query is answered, or withdrawn."""
-        if self._round is not None:
-            self._round.rest()
-            self._past.append(self._round)
-            self._round = None
+        """The open query is answered, withdrawn, or continued without some of its values."""
+        round, self._round = self._round, None
+        if round is None:
+            return
+        if any(one.query == round.number for one in self.session.run.pending):
+            self._owed.append(round)
+            return
+        if not round.complete:
+            self._keep_partial(round)
+        round.rest()
+        self._past.append(round)
 
     # ------------------------------------------------------------------ being told
 
@@ -228,7 +242,7 @@ class Desk:
                 f"There is no request {reply.id!r}: it is mistyped, or of another run, or closed long ago.",
                 reply.id,
             )
-        request, numbers, known = found
+        request, numbers, known, round = found
         reply.check(request)
         for place, value in reply.values.items():
             if known.get(place, value) != value:
@@ -238,11 +252,11 @@ class Desk:
                     reply.id,
                 )
         news = {place: value for place, value in reply.values.items() if place not in known}
-        if numbers is None or self._round is None:
+        if numbers is None or round is None:
             if news:
                 raise AnswerError(f"Request {reply.id} was withdrawn: the run no longer wants it.", reply.id)
             return 0
-        largest = self._round.largest
+        largest = round.largest
         if any(abs(value) > largest for value in news.values()):
             raise AnswerError(
                 f"The answer to request {reply.id} has values beyond {largest:g}, and slopes of these would be more than "
@@ -250,37 +264,35 @@ class Desk:
                 reply.id,
             )
         if news:
-            self._enter(self._round, numbers[list(news)], np.array(list(news.values())))
-        self._fail(reply, numbers)
+            self._enter(round, numbers[list(news)], np.array(list(news.values())))
+        self._fail(round, reply, numbers)
         self._turn()
         return len(news)
 
-    def _find(self, id: str) -> tuple[Request, Indices | None, dict[int, float]] | None:
-        """A request, the numbers of its evaluations where it is open, and their values by place."""
+    def _find(self, id: str) -> tuple[Request, Indices | None, dict[int, float], Round | None] | None:
+        """A request, the numbers of its evaluations where it is open, their values by place, and its round."""
         name = NAME.fullmatch(id)
         if name is None:
             return None
         block, attempt = int(name[2]), int(name[3] or 1) - 1
-        for round in (self._round, *reversed(self._past)):
-            if round is not None and round.label == name[1] and 0 <= attempt < round.attempts(block):
+        for round in (*self._open, *reversed(self._past)):
+            if round.label == name[1] and 0 <= attempt < round.attempts(block):
                 request, numbers = round.request(block, attempt), round.numbers(block, attempt)
                 if request.id != id:
                     return None
                 known = {
-                    place: float(round.values[j])
-                    for place, j in enumerate(numbers.tolist())
-                    if round.known[j]
+                    place: float(round.values[j]) for place, j in enumerate(numbers.tolist()) if round.has(j)
                 }
-                return request, numbers if round is self._round else None, known
+                return request, numbers if round in self._open else None, known, round
         finished = None if self.folder is None else self.folder.finished(id)
-        return None if finished is None else (finished[0], None, finished[1])
+        return None if finished is None else (finished[0], None, finished[1], None)
 
     def _enter(self, round: Round, numbers: Indices, values: Array) -> None:
         """Values that are news: into the journal, then into requests that are complete with them."""
         order = np.argsort(numbers)
         numbers, values = numbers[order], values[order]
         for tile, sums in round.portions(numbers, values):
-            self.session.put(Part(self.session.number, tile, sums.values))
+            self.session.put(Part(round.number, tile, sums.values))
         round.fill(numbers, values)
         self._finish(round, np.unique(numbers // round.size))
 
@@ -294,7 +306,7 @@ class Desk:
         if self.folder is not None:
             for attempt in range(round.attempts(block)):
                 numbers = round.numbers(block, attempt).tolist()
-                values = [float(round.values[j]) if round.known[j] else None for j in numbers]
+                values = [float(round.values[j]) if round.has(j) else None for j in numbers]
                 self.folder.finish(round.request(block, attempt), values)
 
     def _keep_partial(self, round: Round) -> None:
@@ -302,11 +314,10 @@ class Desk:
         for block in np.unique(np.flatnonzero(round.known) // round.size).tolist():
             self._keep(round, block)
 
-    def _fail(self, reply: Reply, numbers: Indices) -> None:
+    def _fail(self, round: Round, reply: Reply, numbers: Indices) -> None:
         """Charge evaluations that failed, and ask for them again."""
-        round = self._round
         name = NAME.fullmatch(reply.id)
-        if round is None or name is None or not reply.failed:
+        if name is None or not reply.failed:
             return
         wanted = round.wanted(int(name[2]), int(name[3] or 1) - 1)
         named = numbers if None in reply.failed else numbers[[j for j in reply.failed if j is not None]]
@@ -319,7 +330,7 @@ class Desk:
         cost = len(failed) if reply.paid else 0
         tiles = tuple(round.places(failed))
         round.ask_again(failed)
-        self.session.put(Failed(self.session.number, tiles, cost, "; ".join(reasons)))
+        self.session.put(Failed(round.number, tiles, cost, "; ".join(reasons)))
 
     def _recall(self, round: Round) -> None:
         """Enter what the run has of its open query."""
@@ -402,7 +413,7 @@ class Desk:
 
     def status(self) -> dict[str, Any]:
         """Where the run stands, in plain values."""
-        run, round = self.session.run, self._round
+        run, open = self.session.run, self._open
         return {
             "zofw": "status",
             "run": run.identity,
@@ -413,8 +424,8 @@ class Desk:
             "evaluations": run.nfev,
             "failed": run.ledger[FAILED],
             "budget": run.limits.budget,
-            "asked": 0 if round is None else len(round),
-            "answered": 0 if round is None else int(round.known.sum()),
+            "asked": sum(map(len, open)),
+            "answered": sum(int(round.known.sum()) for round in open),
             "x": run.x.tolist() if run.dim <= SHOWN else None,
         }
 

@@ -36,7 +36,7 @@ logger = logging.getLogger("zofw")
 VERSION = 1
 ROOMS = ("requests", "answers", "taken", "done", "refused")
 NAME = re.compile(r"([0-9]{6,15}-[0-9a-f]{4})-([0-9]{4,15})(?:-([0-9]{1,9}))?")  # query, block, attempt
-LIMITS = ("budget", "max_iter", "max_lmo", "max_time")
+LIMITS = ("budget", "max_iter", "max_lmo", "max_time", "workers")
 HANDED = ("method", "objective", "gradient", "support", "pattern", "observers", "known")
 REPORT_SECONDS = 1.0
 SETTLE_SECONDS = 2.0  # a file that cannot be read may still be on its way, if it is younger than this
@@ -115,6 +115,7 @@ class DeskFolder:
             "inside": run.inside,
             "resolution": run.resolution,
             "gap_tol": run.gap_tol,
+            "in_order": run.in_order,
             "rng": run.entropy,
         }
         for name, value in settings.items():
@@ -145,6 +146,11 @@ class DeskFolder:
         self.files.close()
 
     # ------------------------------------------------------------------ outward
+
+    def label(self, number: int) -> str | None:
+        """Return the name that the requests of a query have, if any of them lies here."""
+        there = (NAME.fullmatch(path.name.split(".")[0]) for path in self.path.glob(f"*/{number:06d}-*"))
+        return next((name[1] for name in there if name), None)
 
     def publish(self, requests: Iterable[Request]) -> None:
         """Make the files in requests/ those of the given ones."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zofw.core import Answer, Array, Indices, Query, Tile, blocks
+from zofw.core import Answer, Array, Batch, Indices, Query, Tile, blocks
 from zofw.desk.request import Request
 from zofw.differences import LARGEST, STEEPEST
 from zofw.problems.abilities import Sums, abilities
 from zofw.problems.evaluate import TilePart, single_evaluations
 from zofw.run.answering.open_answer import OpenAnswer
+from zofw.run.record.run import Pending
 
 TOGETHER = 1 << 20  # coordinates of points unfolded at a time: 8 MB
 
@@ -55,7 +57,7 @@ class Round:
     """
 
     def __init__(self, query: Query, number: int, run: str, size: int, merge: bool) -> None:
-        self.query, self.run, self.size = query, run, size
+        self.query, self.number, self.run, self.size = query, number, run, size
         self.label = f"{number:06d}-{fingerprint(query)}"
         self.whole = OpenAnswer(ELSEWHERE, query)
         self._window = max(1, TOGETHER // query.anchors.shape[1])
@@ -69,6 +71,22 @@ class Round:
             int, int
         ] = {}  # number → which request of its block asks for it, where not the first
         self._built: dict[tuple[int, int], Request] = {}
+
+    @classmethod
+    def of_rows(cls, owed: Sequence[Pending], run: str, size: int, label: str | None) -> Round:
+        """Return the round of an earlier query of which only these rows are still to come."""
+        points = np.zeros((owed[-1].row + 1, len(owed[0].x)))
+        wanted = [one.row for one in owed]
+        points[wanted] = [one.x for one in owed]
+        round = cls(Query(points, Batch(1), purpose=owed[0].purpose), owed[0].query, run, size, False)
+        round.label = label or round.label
+        round.values[:], round.known[:] = np.nan, True
+        round.known[wanted] = False
+        return round
+
+    def has(self, number: int) -> bool:
+        """Return True if the value of an evaluation is known here."""
+        return bool(self.known[number]) and not math.isnan(self.values[number])
 
     def __len__(self) -> int:
         return len(self.values)
@@ -228,6 +246,15 @@ class Round:
         """Let go of all points: the query is closed."""
         self._built.clear()
         self._nearby = -1, []
+
+
+def owed_rounds(
+    pending: Sequence[Pending], run: str, size: int, label: Callable[[int], str | None]
+) -> list[Round]:
+    """Return the rounds of earlier queries that are still owed values, under the names that they had."""
+    numbers = sorted({one.query for one in pending})
+    rows = [sorted((one for one in pending if one.query == k), key=lambda one: one.row) for k in numbers]
+    return [Round.of_rows(owed, run, size, label(number)) for number, owed in zip(numbers, rows, strict=True)]
 
 
 def check_counts(**counts: int) -> None:

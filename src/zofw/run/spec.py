@@ -199,6 +199,12 @@ class Spec(Limits):
         "one its bits are others. Who evaluates, and when values come, changes no bit.",
         hands,
     )
+    in_order: bool = setting(
+        False,
+        "With several workers, wait for all values of a round before the next one is asked for. Then bits do\n"
+        "not depend on when values come. By default every value is used as it comes: two runs with the same\n"
+        "seed may then differ, and the file of a run replays it bit for bit.",
+    )
     structure: bool = setting(
         True,
         "Let a method use what the problem knows of the coordinates that each component depends on\n"
@@ -254,6 +260,7 @@ class Settings(LimitSettings, total=False):
     inside: bool | None
     resolution: float
     workers: Any  # a number, and for zofw.minimize whatever evaluates
+    in_order: bool
     structure: bool
     diagnose: int | None
     outer: Outer | None

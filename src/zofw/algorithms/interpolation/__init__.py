@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 
 from zofw.algorithms.facts import Facts
-from zofw.algorithms.interpolation import kinks, regression, rounds, trust_region, units
+from zofw.algorithms.interpolation import arrivals, kinks, regression, rounds, trust_region, units
 from zofw.algorithms.interpolation.certificate import CONFIDENCE, certify
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.state import Action, State, ask
@@ -72,8 +72,10 @@ class Interpolation:
         """Queries of the coming iteration: a value, or a sweep; a certificate may begin again, and states none."""
         if state.flat or (state.regime in ("certificate", "done") and state.bound is None):
             return np.inf
-        if task.workers > 1:
-            return task.n * (task.workers * -(-(len(state.g) + 1) // task.workers) + rounds.AGAIN)
+        if task.points_at_once > 1:
+            return task.n * (
+                task.points_at_once * -(-(len(state.g) + 1) // task.points_at_once) + rounds.AGAIN
+            )
         single = state.regime in ("model", "regression") and state.t > 1
         again = REPEATS if np.isnan(state.noise) and state.shrunk else 0
         return task.n * ((1 if single else len(state.g) + 1) + again)
@@ -81,8 +83,9 @@ class Interpolation:
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         state = units.suited(state.frame(task), state)
         frame, paid = state.frame(task), len(state.values)
-        if state.t == 0 and frame.rank > 0 and task.workers > 1:
-            state = yield from rounds.begin(task, frame, state, rng)
+        side_by_side, waits = task.points_at_once > 1, task.in_order or task.n > 1
+        if state.t == 0 and frame.rank > 0 and side_by_side:
+            state = yield from (rounds if waits else arrivals).begin(task, frame, state, rng)
             numbers = {"radius": state.delta, "points": float(len(state.chosen))}
             return replace(state, t=2, x=frame.member(state.z)), Info(numbers=numbers)
         if state.t == 0 and frame.rank > 0 and state.informed:
@@ -92,23 +95,27 @@ class Interpolation:
             alone = Ending(True, "The set is a single point.") if frame.rank == 0 else None
             info = Info() if alone is None else Info(gap=0.0, gap_error=0.0, bound=0.0, ending=alone)
             return replace(state, t=1, values=np.array([value])), info
+        if len(state.values) <= frame.rank and len(state.due):
+            state = yield from arrivals.advance(task, frame, state, rng)
+            return replace(state, t=state.t + 1, x=frame.member(state.z)), Info()
         if state.regime in ("certificate", "done") and state.bound is None and not state.flat:
             state, info = yield from self._certify(task, frame, state, rng)
             return replace(state, t=state.t + 1), info
         if state.regime == "regression":
-            state = yield from regression.advance(task, frame, state, rng)
+            regress = arrivals.regress if side_by_side and not waits else regression.advance
+            state = yield from regress(task, frame, state, rng)
             return replace(state, t=state.t + 1), Info(numbers={"radius": state.delta, "noise": state.noise})
         if state.t == 1:
             state = yield from trust_region.design(task, frame, state)
-        elif np.isnan(state.noise) and state.shrunk and task.workers == 1:
+        elif np.isnan(state.noise) and state.shrunk and not side_by_side:
             state = yield from self._repeat(task, frame, state)
         elif state.regime == "done" or state.flat:
             state = yield from self._widen(task, frame, state, rng)
-        elif state.regime == "model" and task.workers > 1:
-            state = yield from rounds.advance(task, frame, state, rng)
+        elif state.regime == "model" and side_by_side:
+            state = yield from (rounds if waits else arrivals).advance(task, frame, state, rng)
         elif state.regime == "model":
             state = yield from trust_region.advance(task, frame, state)
-        elif task.workers > 1:
+        elif side_by_side:
             state = yield from kinks.advance_side_by_side(task, frame, state)
         else:
             state = yield from kinks.advance(task, frame, state)
@@ -227,7 +234,7 @@ class Interpolation:
             stint=10**9,
             restarts=state.restarts + 1,
         )
-        if task.workers > 1:
+        if task.points_at_once > 1:
             return (yield from rounds.restart(task, frame, state, delta, axes, rng))
         return (yield from trust_region.restart(task, frame, state, delta, axes))
 

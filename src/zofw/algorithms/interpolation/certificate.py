@@ -130,10 +130,10 @@ def _around(
     task: Task, frame: Frame, state: State, z: Array, h: float, ways: Array, base: float | None = None
 ) -> Generator[Query, Answer, tuple[State, Array, Array, float]]:
     """Return central slopes and second differences along every way, and f(z) unless ``base`` stands for it or z is the best point."""
-    k, first, steps = len(ways), len(state.values), h * ways
+    k, steps = len(ways), h * ways
     base = state.value if bool((z == state.z).all()) else base
-    points = [z + steps, z - steps] + [z[None, :]] * (base is None)
-    state = yield from ask(task, frame, state, np.vstack(points), Purpose.CERTIFICATE)
-    values = state.values[first:]
+    points = np.vstack([z + steps, z - steps] + [z[None, :]] * (base is None))
+    state = yield from ask(task, frame, state, points, Purpose.CERTIFICATE)
+    values = state.values[-len(points) :]
     forward, back, base = values[:k], values[k : 2 * k], float(values[-1]) if base is None else base
     return state, (forward - back) / (2 * h), forward + back - 2 * base, base

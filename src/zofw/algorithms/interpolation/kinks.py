@@ -27,11 +27,10 @@ def sweep(
 ) -> Generator[Query, Answer, tuple[State, float, Array]]:
     """The value at z, unless it is known, and the gradient there by forward differences of width h inside the set."""
     edges = first_points(frame, z, h)
-    first = len(state.values)
     state = yield from ask(task, frame, state, edges if known is not None else np.vstack([z, edges]), purpose)
-    start = first if known is not None else first + 1
-    value = known if known is not None else float(state.values[first])
-    origin = z if known is not None else state.points[first]
+    start = len(state.values) - len(edges)
+    value = known if known is not None else float(state.values[start - 1])
+    origin = z if known is not None else state.points[start - 1]
     return state, value, _gradient(state.points[start:] - origin, state.values[start:] - value, h)
 
 
@@ -75,7 +74,7 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
 
 def advance_side_by_side(task: Task, frame: Frame, state: State) -> Action:
     """Trial points for several σ, each with its differences in one query; further trials fill the last round."""
-    bundle, before, c, W = state.bundle, state.value, state.z, task.workers
+    bundle, before, c, W = state.bundle, state.value, state.z, task.points_at_once
     r = frame.rank
     if bundle is None or not len(bundle.g) or task.remaining < task.n * (r + 1):
         return (yield from advance(task, frame, state))
@@ -89,8 +88,8 @@ def advance_side_by_side(task: Task, frame: Frame, state: State) -> Action:
         return (yield from advance(task, frame, state))
     points = [np.vstack([z, first_points(frame, z, h)]) for z, _, _ in found[:sweeps]]
     points += [z[None, :] for z, _, _ in found[sweeps:]]
-    at = np.cumsum([len(state.values)] + [len(p) for p in points])
     state = yield from ask(task, frame, state, np.vstack(points))
+    at = len(state.values) - np.cumsum([0, *(len(p) for p in reversed(points))])[::-1]
     values = state.values[at[:-1]]
     best = int(np.argmin(values))
     sigma = bundle.sigma * (shares[best] if values[best] < before else 1.0)

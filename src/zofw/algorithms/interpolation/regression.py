@@ -34,13 +34,21 @@ UNFIT = 3.0  # times the noise of values at one point: residuals beyond are of a
 
 def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
     """A value more for each worker, and the estimate of the minimiser that follows from all."""
+    z = frame.inward(state.x)
+    count = int(max(1, min(task.points_at_once, task.remaining // task.n)))
+    state = yield from ask(task, frame, state, sample(task, frame, state, count, rng))
+    return estimate(frame, state, z)
+
+
+def sample(task: Task, frame: Frame, state: State, count: int, rng: np.random.Generator) -> Array:
+    """Return members around the estimate where the model rises by a few times the noise, in random directions."""
     r = frame.rank
     z = frame.inward(state.x)
     curvature, V = np.linalg.eigh(state.H)
     typical = max(float(np.median(np.abs(curvature))), FLAT * state.noise / state.size**2)
     shape = np.maximum(np.abs(curvature), 0.01 * typical)
     ends = []
-    for _ in range(int(max(1, min(task.workers, task.remaining // task.n)))):
+    for _ in range(count):
         u = rng.standard_normal(r)
         u /= np.linalg.norm(u)
         step = V @ (u / np.sqrt(shape)) * np.sqrt(2 * SHOWN * state.noise)
@@ -48,8 +56,7 @@ def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) ->
         least = task.resolution * length / float(np.linalg.norm(frame.steps(step)))
         step *= min(max(1.0, least / length), 0.25 * state.size / length)
         ends.append(_inside(frame, z, z + step))
-    state = yield from ask(task, frame, state, np.array(ends))
-    return estimate(frame, state, z)
+    return np.array(ends)
 
 
 def estimate(frame: Frame, state: State, z: Array) -> State:

@@ -22,7 +22,7 @@ from zofw.algorithms.interpolation.design import first_points
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.model import System
 from zofw.algorithms.interpolation.spread import cube, kernel, pivots, spread
-from zofw.algorithms.interpolation.state import Action, State, ask, tame
+from zofw.algorithms.interpolation.state import Action, State, arrived, ask, tame
 from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
 from zofw.core import Array, Indices, Purpose, Query, Task
 
@@ -43,37 +43,35 @@ FAR = 0.1  # of the length: a trial nearer than this to another says the same
 
 def fill(task: Task, count: int) -> int:
     """Return the points that make ``count`` a multiple of the workers, as far as the budget pays for them."""
-    return max(int(min(-count % task.workers, task.remaining // task.n - count)), 0)
+    return max(int(min(-count % task.points_at_once, task.remaining // task.n - count)), 0)
+
+
+def first_round(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> tuple[State, Array]:
+    """Return points to begin with: x₀, unless it is known, one along every direction, and designed ones for idle workers."""
+    state, _, edges = trust_region.planned(task, frame, state)
+    known = state.points if state.informed else state.points[:0]
+    Z = np.vstack([state.points[len(known) :], edges])
+    Z = Z[: int(min(len(Z), task.remaining // task.n))]
+    more = spread(frame, np.vstack([known, Z]), state.z, state.delta, fill(task, len(Z)), state.atoms, rng)
+    return replace(state, points=known, values=state.values[: len(known)]), np.vstack([Z, more])
 
 
 def begin(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
-    """Ask for x₀, unless it is known, a point along every direction, and designed points, in one query."""
-    state, _, edges = trust_region.planned(task, frame, state)
-    known = state.points if state.informed else state.points[:0]
-    first = 0 if state.informed else 1
-    edges = edges[: int(task.remaining // task.n) - first]
-    more = spread(
-        frame,
-        np.vstack([state.points, edges]),
-        state.z,
-        state.delta,
-        fill(task, first + len(edges)),
-        state.atoms,
-        rng,
-    )
-    Z = np.vstack([edges, more])
-    X = np.array([state.x] * first + [frame.member(z) for z in Z]).reshape(-1, task.dim)
-    values = state.values[: len(known)]
-    if len(X):
-        values = np.concatenate([values, (yield Query(X, task.all)).values[:, 0]])
-    best = int(np.argmin(values))
-    lowest = X[best - len(known)] if best >= len(known) else state.lowest
-    state = replace(
-        state, points=np.vstack([known, frame.inward(X)]), values=values, best=best, lowest=lowest
-    )
-    if len(values) == 1:
+    """Ask for the first points in one query, x₀ to the last bit as it was given."""
+    start = state.x
+    state, Z = first_round(task, frame, state, rng)
+    if not len(Z):
         return replace(state, regime="done")
-    return fit(state, 0.0)
+    X = np.array([frame.member(z) for z in Z])
+    if not state.informed:
+        X[0] = start
+    values = np.append(state.values, (yield Query(X, task.all)).values[:, 0])
+    best, known = int(np.argmin(values)), len(state.values)
+    lowest = X[best - known] if best >= known else state.lowest
+    state = replace(
+        state, points=np.vstack([state.points, frame.inward(X)]), values=values, best=best, lowest=lowest
+    )
+    return replace(state, regime="done") if len(values) == 1 else fit(state, 0.0)
 
 
 def restart(
@@ -90,30 +88,34 @@ def restart(
 
 def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
     """One round: trials of the model's minimiser and a design around it; or points near x; or the regime is at its end."""
-    renewed = False
     while not trust_region.ended(frame, state) and state.quiet < trust_region.QUIET:
         found = trust_region_step(frame, state.z, state.g, state.H, state.delta, state.atoms)
         length = float(np.linalg.norm(found.s))
         visible = found.decrease > trust_region.noise_floor(state)
         early = state.bound is None and task.gap_tol is None
-        if early and trust_region._certain(task, frame, state, found.decrease):
+        if early and trust_region.certain(task, frame, state, found.decrease):
             return replace(state, regime="certificate", checked=len(state.values))
         if visible and length >= state.rho / trust_region.STEP:
             return (yield from _round(task, frame, state, found, rng))
-        if not renewed and trust_region._farthest(state) is not None:
+        if trust_region.farthest(state) is not None:
             return (yield from _renew(task, frame, state, rng))
-        state = replace(trust_region._shrink(frame, state), quiet=0 if visible else state.quiet + 1)
+        state = replace(trust_region.shrink(frame, state), quiet=0 if visible else state.quiet + 1)
         if state.bound is None and (
-            state.quiet == 1 or trust_region._certain(task, frame, state, found.decrease)
+            state.quiet == 1 or trust_region.certain(task, frame, state, found.decrease)
         ):
             return replace(state, regime="certificate", checked=len(state.values))
     return replace(state, stint=0)
 
 
+def radius_of_design(state: State, found: Steps) -> float:
+    """Return the radius of the design around the end of the step."""
+    return min(state.delta, max(float(np.linalg.norm(found.s)) * RADIUS, state.rho))
+
+
 def _round(task: Task, frame: Frame, state: State, found: Steps, rng: np.random.Generator) -> Action:
-    W = int(min(task.workers, task.remaining // task.n))
+    W = int(min(task.points_at_once, task.remaining // task.n))
     steps = trials(frame, state, found, W)
-    radius = min(state.delta, max(float(np.linalg.norm(found.s)) * RADIUS, state.rho))
+    radius = radius_of_design(state, found)
     again = min(AGAIN if W >= MANY else 1, W - len(steps)) if np.isnan(state.noise) and state.shrunk else 0
     ends = state.z + steps
     design = spread(
@@ -122,22 +124,24 @@ def _round(task: Task, frame: Frame, state: State, found: Steps, rng: np.random.
     )  # fmt: skip
     before, first = state, len(state.values)
     state = yield from ask(task, frame, state, np.vstack([ends, design]), again=again)
-    state = replace(state, atoms=trust_region._pool(found.atoms, state.atoms))
+    state = replace(state, atoms=trust_region.pool(found.atoms, state.atoms))
     if again:
-        state = yield from noise_of(task, state, [before.value, *state.values[-again:]])
+        state = yield from noise_of(task, frame, state, [before.value, *state.values[-again:]])
         if state.regime == "regression":
             return regression.estimate(frame, state, state.z)
     return fit(judge(before, state, steps, first), surprise(before, state, first))
 
 
-def noise_of(task: Task, state: State, values: list[float]) -> Action:
+def noise_of(task: Task, frame: Frame, state: State, values: list[float]) -> Action:
     """Set the noise to the standard deviation of values at one point, asked for more often if two differ."""
     if np.ptp(values) <= STOCHASTIC * np.abs(values).max():
         return replace(state, noise=0.0)
     more = int(min(AGAIN + 2 - len(values), task.remaining // task.n))
     if more > 0:
         query = Query(np.tile(state.lowest, (more, 1)), task.all, purpose=Purpose.NOISE)
-        values = [*values, *(yield query).values[:, 0]]
+        answer = yield query
+        values = [*values, *answer.values[:, 0]]
+        state = arrived(frame, state, [(one.query, one.row, one.value) for one in answer.late])[0]
     noise = float(np.std(values, ddof=1))
     return replace(state, noise=noise, repeated=noise, regime="regression")
 
@@ -203,12 +207,12 @@ def surprise(before: State, state: State, first: int) -> float:
 
 def _renew(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
     """A round of designed points near x, in place of far ones."""
-    W = int(min(task.workers, task.remaining // task.n))
+    W = int(min(task.points_at_once, task.remaining // task.n))
     radius = max(min(0.5 * state.delta, 10 * state.rho), state.rho)
     Z = spread(frame, state.points, state.z, radius, W, state.atoms, rng)
     before, first = state, len(state.values)
     if not len(Z):
-        return trust_region._shrink(frame, state)
+        return trust_region.shrink(frame, state)
     state = yield from ask(task, frame, state, Z)
     return fit(replace(state, delta=max(radius, state.rho)), surprise(before, state, first))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +15,9 @@ from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
 from zofw.algorithms.model.certificate import Certificate
 from zofw.core import WORST, Answer, Array, Indices, OutOfBudget, Purpose, Query, Task, objective
 
+FACTS = (
+    6  # numbers of a point under way: query, row, kind, best value, promise and length when it was asked for
+)
 Action = Generator[Query, Answer, "State"]
 SAME = 1e-6  # of ρ: points nearer than this are one
 SAME_POINT = 1e-14  # of the diameter: rounding, and the value is known
@@ -60,6 +63,7 @@ class State:
     checked: int = 0  # values paid when the last certificate began
     looks: int = 0  # for the units that suit f
     restarts: int = 0
+    due: Array = field(default_factory=lambda: np.zeros((0, 0)))  # points under way: FACTS, coordinates
     idle: int = 0  # times in a row that every point asked for was known
 
     @classmethod
@@ -132,14 +136,43 @@ def ask(
         query = Query(X[bought], task.all, purpose=purpose, each=task.each)
         if query.cost > task.remaining:
             raise OutOfBudget
-        answer = (yield query).values
+        reply = yield query
+        answer = reply.values
         values[before + bought] = objective(task.outer, answer)
+        state = arrived(frame, state, [(one.query, one.row, one.value) for one in reply.late])[0]
+        extra = len(state.values) - before
+        points = np.vstack([state.points, points[before:]])
+        values = np.append(state.values, values[before:])
+        first, before = first + extra * (first >= before), before + extra
     for k in np.flatnonzero(first < before + np.arange(len(rows))):
         points[before + k], values[before + k] = points[first[k]], values[first[k]]
     state, low = state.entered(first, bought, answer), before + int(np.argmin(values[before:]))
     state = replace(state, points=points, values=values, idle=0 if len(bought) else state.idle + 1)
     lower = values[low] < state.value
     return replace(state, best=low, lowest=X[low - before], bound=None) if lower else state
+
+
+def arrived(frame: Frame, state: State, come: Sequence[tuple[int, int, float]]) -> tuple[State, Array]:
+    """Move points under way whose values have come (query, row, value) to those that are known. Return also their rows of ``due``.
+
+    NaN says that a value is lost.
+    """
+    if not come:
+        return state, state.due[:0]
+    value_of = {(query, row): value for query, row, value in come}
+    values = np.array([value_of.get((int(row[0]), int(row[1])), np.inf) for row in state.due])
+    here = np.isfinite(values)
+    rows, new = state.due[here], values[here]
+    state = replace(
+        state,
+        due=state.due[np.isposinf(values)],
+        points=np.vstack([state.points, rows[:, FACTS:]]),
+        values=np.append(state.values, new),
+    )
+    if len(new) and (len(state.values) == len(new) or new.min() < state.value):
+        best = len(state.values) - len(new) + int(np.argmin(new))
+        state = replace(state, best=best, lowest=frame.member(state.points[best]), bound=None)
+    return state, rows
 
 
 def _equal(frame: Frame, points: Array, z: Array) -> int | None:

@@ -102,7 +102,7 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
         found = state.step(frame)
         visible = found.decrease > noise_floor(state)
         early = state.bound is None and task.gap_tol is None
-        if early and _certain(task, frame, state, found.decrease):
+        if early and certain(task, frame, state, found.decrease):
             return replace(state, regime="certificate", checked=len(state.values))
         if visible and float(np.linalg.norm(found.s)) >= state.rho / STEP and frame.tells(found.s):
             known = asked(frame, state, state.z + found.s)
@@ -112,11 +112,11 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
                 tried.add(known)
                 state = fit(frame, _include(state, known, state))
                 continue
-        far = _farthest(state)
+        far = farthest(state)
         if far is not None:
             return (yield from _improve(task, frame, state, far))
-        state = replace(_shrink(frame, state), quiet=0 if visible else state.quiet + 1)
-        if state.bound is None and (state.quiet == 1 or _certain(task, frame, state, found.decrease)):
+        state = replace(shrink(frame, state), quiet=0 if visible else state.quiet + 1)
+        if state.bound is None and (state.quiet == 1 or certain(task, frame, state, found.decrease)):
             return replace(state, regime="certificate", checked=len(state.values))
     return replace(state, stint=0)
 
@@ -132,10 +132,10 @@ def _move(task: Task, frame: Frame, state: State, found: Steps) -> Action:
         delta = max(delta / 2, state.rho)
     elif ratio > 0.7:
         delta = max(delta, 2 * length)
-    atoms = _pool(found.atoms, state.atoms)
+    atoms = pool(found.atoms, state.atoms)
     state = replace(state, delta=delta, ratio=ratio, atoms=atoms, quiet=0 if ratio > 0 else state.quiet)
     state = fit(frame, _include(state, new, fitted))
-    return _shrink(frame, state) if ratio < 0.1 and delta <= state.rho and _farthest(state) is None else state
+    return shrink(frame, state) if ratio < 0.1 and delta <= state.rho and farthest(state) is None else state
 
 
 def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
@@ -152,7 +152,7 @@ def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
     ]
     s = max(steps, key=lambda s: abs(float(g @ s + 0.5 * s @ H @ s)))
     if not frame.tells(s):
-        return _shrink(frame, state)
+        return shrink(frame, state)
     known = asked(frame, state, state.z + s)
     if known is None:
         state = yield from ask(task, frame, state, state.z[None, :] + s)
@@ -163,7 +163,7 @@ def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
         return fit(frame, replace(state, chosen=chosen))
     if len(state.chosen) > frame.rank + 1:
         return fit(frame, replace(state, chosen=np.delete(state.chosen, i)))
-    return _shrink(frame, state)
+    return shrink(frame, state)
 
 
 def noise_floor(state: State) -> float:
@@ -172,7 +172,7 @@ def noise_floor(state: State) -> float:
     return ROUNDING * float(np.abs(values[values < WORST]).max(initial=0.0))
 
 
-def _certain(task: Task, frame: Frame, state: State, decrease: float) -> bool:
+def certain(task: Task, frame: Frame, state: State, decrease: float) -> bool:
     """Return True if the gap of the model is well below what a certificate would grant, and the model is to be trusted.
 
     It is if as many values as a certificate costs were paid, since the last one too.
@@ -189,7 +189,7 @@ def _certain(task: Task, frame: Frame, state: State, decrease: float) -> bool:
     return decrease <= goal and float(state.g @ (state.z - frame.lmo(state.g))) <= goal
 
 
-def _farthest(state: State) -> int | None:
+def farthest(state: State) -> int | None:
     """The point of the model that is farthest from x, if that is too far."""
     distances = np.linalg.norm(state.points[state.chosen] - state.z, axis=1)
     i = int(np.argmax(distances))
@@ -233,13 +233,13 @@ def ended(frame: Frame, state: State) -> bool:
     return state.rho <= LEAST_RADIUS * state.size or state.rho < STEP * frame.coarsest
 
 
-def _shrink(frame: Frame, state: State) -> State:
+def shrink(frame: Frame, state: State) -> State:
     least = STEP * frame.coarsest
     rho = max(state.rho / 10, least) if state.rho > least else state.rho / 10
     return replace(state, rho=rho, delta=max(state.delta / 2, rho), shrunk=True)
 
 
-def _pool(new: Array, old: Array) -> Array:
+def pool(new: Array, old: Array) -> Array:
     atoms = np.vstack([new, old])
     first = {atom.tobytes(): i for i, atom in reversed(list(enumerate(atoms)))}
     return atoms[sorted(first.values())][: POOL * (atoms.shape[1] + 1)]

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from zofw.algorithms.interpolation.frame import Frame
-from zofw.algorithms.interpolation.state import State, tame
+from zofw.algorithms.interpolation.state import FACTS, State, tame
 from zofw.algorithms.interpolation.trust_region import fit
 from zofw.core import Array
 
@@ -59,6 +59,7 @@ def in_frame(state: State, old: Frame, new: Frame) -> State:
         state, basis=new.basis, scale=new.scale, size=new.size, points=state.points @ T.T, atoms=state.atoms @ T.T,
         g=state.g @ back, H=0 * state.H, delta=times * state.delta, rho=times * state.rho,
         history=state.history[:0],
+        due=np.hstack([state.due[:, :FACTS], state.due[:, FACTS:] @ T.T]) if len(state.due) else state.due,
     )  # fmt: skip
 
 

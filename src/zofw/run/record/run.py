@@ -126,8 +126,8 @@ class Run:
         Queries of the dearest iteration; how often the open iteration, and any, was begun again; evaluations that failed;
         whether stopping put a row
         on the trace that going on would not have.
-    workers
-        Evaluations that are made at the same time, from the coming iteration on.
+    workers, in_order
+        Evaluations that are made at the same time, from the coming iteration on; whether a round waits for all of them.
     serial, seconds
         Events that are included, and seconds of queries and computation.
     nfev, granted
@@ -178,6 +178,7 @@ class Run:
     each: int = 0
     stated: Known | None = None
     workers: int = 1
+    in_order: bool = True
     given: Known | None = None
     failures: list[FailedPoint] = field(default_factory=list)
     pending: list[Pending] = field(default_factory=list)

@@ -116,7 +116,7 @@ def begin(spec: Spec, attached: Attached) -> tuple[Run, Task]:
     run = Run(
         region, algorithm, spec.dim, spec.n, limits, spec.gap_tol, task.inside, spec.resolution,
         task.structured, rows, pays, reserve, entropy_of(spec.rng), reasons, uuid.uuid4().hex, state,
-        outer=spec.outer, each=each, workers=spec.workers,
+        outer=spec.outer, each=each, workers=spec.workers, in_order=spec.in_order,
         stated=stated if can_check(spec.n, limits.budget) and not first_order and not each else None,
         given=stated,
     )  # fmt: skip
@@ -150,7 +150,7 @@ def make_task(
     """Return what the method sees: only a first-order one sees the gradient, and none the problem."""
     task = Task(region, of.dim, of.n, granted, of.limits.max_iter, inside=bool(of.inside))
     task.gap_tol, task.resolution, task.draw = of.gap_tol, of.resolution, kernels.drawing()
-    task.outer, task.each, task.workers = of.outer, each, of.workers
+    task.outer, task.each, task.workers, task.in_order = of.outer, each, of.workers, of.in_order
     if attached.support is not None:
         task.support = Sealed(attached.support)
     if structured:
