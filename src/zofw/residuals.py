@@ -1,54 +1,207 @@
-"""Least squares: residual vectors from calls, over any convex set."""
+"""Least squares: residual vectors over any convex set, every call a query."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Unpack
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zofw.core import Array, EvaluationError, Indices
+from zofw.core import WORST, Array, EvaluationError, Indices, Problem
 from zofw.outer import SumOfSquares
+from zofw.problems import BlackBox
+from zofw.run.given import first_known, numbers, starting_point
 from zofw.run.minimize import minimize
-from zofw.run.spec import Settings
-from zofw.sets import SetLike
+from zofw.sets import Box, Region, SetLike, as_set
 
 if TYPE_CHECKING:
+    from scipy.optimize import Bounds
+
     from zofw.run.record.result import Result
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """A problem with one component, of which a call brings m residuals."""
+    """A problem with one component, of which every call brings m residuals.
+
+    Parameters
+    ----------
+    fun
+        ``fun(x)`` → m numbers.
+    dim, outputs
+        The dimension of x, and m.
+    worse
+        Residuals at or above this number in modulus make the point infeasible; by default infinity is an error. NaN always is.
+    bought
+        The first vector by its point, if the call that showed m is to count as the first query.
+    """
 
     fun: Callable[..., ArrayLike]
     dim: int
     outputs: int
+    worse: float | None = None
+    bought: dict[bytes, Array] = field(default_factory=dict)
     n: int = 1
     cellwise: bool = True
 
     def one(self, x: Array, component: int) -> Array:
-        try:
-            return np.asarray(self.fun(np.array(x)), dtype=float)
-        except Exception as error:
-            raise EvaluationError(f"The residuals raised {type(error).__name__}: {error}", point=x) from error
+        """Return the m residuals at x."""
+        vector = self.bought.pop(x.tobytes(), None)
+        vector = called(self.fun, x) if vector is None else vector
+        if vector.shape != (self.outputs,):
+            raise EvaluationError(
+                f"The residuals should be {self.outputs} numbers at every x; here the call returned shape {vector.shape}.",
+                point=x,
+            )
+        if self.worse is not None and (np.abs(vector) >= self.worse).any():
+            return np.full(self.outputs, WORST)
+        if not np.isfinite(vector).all():
+            k = int(np.flatnonzero(~np.isfinite(vector))[0])
+            raise EvaluationError(
+                f"Residual {k} of {self.outputs} is {vector[k]}; a simulation that fails should return np.inf, with worse=np.inf.",
+                point=x,
+            )
+        return vector
 
     def values(self, points: Array, components: Indices) -> Array:
         return np.array([self.one(x, 0) for x in points])
+
+
+def called(fun: Callable[..., ArrayLike], x: Array) -> Array:
+    """Return the residuals of one call as doubles, or raise a sentence."""
+    try:
+        found = fun(np.array(x))
+    except Exception as error:
+        raise EvaluationError(f"The residuals raised {type(error).__name__}: {error}", point=x) from error
+    try:
+        return np.atleast_1d(numbers("residuals", found))
+    except TypeError as error:
+        raise EvaluationError(
+            f"The residuals should be an array of numbers; the call returned {found!r:.60}.", point=x
+        ) from error
 
 
 def least_squares(
     residuals: Callable[..., ArrayLike],
     set: SetLike | None = None,
     *,
-    m: int,
+    x0: ArrayLike | None = None,
+    bounds: Bounds | Sequence[ArrayLike] | None = None,
+    m: int | None = None,
+    n: int | None = None,
     loss: str = "linear",
     f_scale: float = 1.0,
-    **settings: Unpack[Settings],
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
+    worse: float | None = None,
+    known: tuple[ArrayLike, ArrayLike] | None = None,
+    **settings: object,
 ) -> Result:
-    """Minimise ½ C² Σ ρ((r_i(x)/C)²)."""
-    settings["outer"] = SumOfSquares(loss, f_scale)
-    problem = Residuals(residuals, len(np.asarray(settings["x0"])), m)
-    return minimize(problem, set, **settings)
+    r"""Minimise :math:`\frac12 C^2 \sum_i \rho((r_i(x)/C)^2)` over a convex set from residuals alone.
+
+    Parameters
+    ----------
+    residuals
+        ``residuals(x, *args, **kwargs)`` → m numbers: one query. With ``n``, ``residuals(x, i)`` → residual i alone, one query each.
+    set
+        As in :func:`zofw.minimize`; or give ``bounds``.
+    x0
+        The start, by default the initial point of the set.
+    bounds
+        A pair (lower, upper) of numbers or arrays, or ``scipy.optimize.Bounds``, as SciPy's ``least_squares`` takes them.
+    m
+        The number of residuals. By default the first call shows it, and counts as the first query.
+    n
+        The number of residuals, if each is evaluated by a call of its own.
+    loss, f_scale
+        ρ and C: "linear", "soft_l1", "huber" or "cauchy", as in :func:`scipy.optimize.least_squares`.
+    args, kwargs
+        Further arguments of ``residuals``.
+    worse
+        Residuals at or above this number in modulus make a point infeasible: ``worse=np.inf`` for simulations that fail.
+    known
+        Points that were evaluated before and their residuals, (k, d) and (k, m), instead of x0.
+    settings
+        Everything else that :func:`zofw.minimize` takes: ``budget``, ``rng``, ``checkpoint``,
+        ``executor``, ``on_error``, …
+
+    Returns
+    -------
+    Result
+        That of :func:`zofw.minimize`, and ``residuals`` at x; ``jac``, the Jacobian of the model at x, (m, d); ``jac_error``, how far
+        it changes over the points it comes from (NaN if there are too few); ``covariance`` of x, 2·fun/(m − rank)·(JᵀJ)⁺.
+
+    Examples
+    --------
+    >>> import numpy as np, zofw
+    >>> t = np.linspace(0, 4, 20)
+    >>> result = zofw.least_squares(lambda p: p[0] * np.exp(-p[1] * t) - 3 * np.exp(-0.7 * t), bounds=(0, 10), x0=[1, 1], budget=30)
+    >>> bool(np.allclose(result.x, [3, 0.7], atol=1e-3)), result.jac.shape
+    (True, (20, 2))
+    """
+    if (set is None) == (bounds is None):
+        found = "neither" if set is None else "both"
+        raise ValueError(f"least_squares needs a set or bounds=(lower, upper), and {found} was given.")
+    start = None if x0 is None else numbers("x0", x0).reshape(-1)
+    if known is not None:
+        start = first_known(known)
+    region = as_set(set if bounds is None else _box(bounds, start))
+    dim = region.fixed_dim if start is None else start.size
+    if dim is None:
+        raise ValueError("The dimension is not known: give x0=….")
+    outer = SumOfSquares(loss, f_scale)
+    settings = {**settings, "known": known, "x0": x0, "outer": outer}
+
+    def fun(x: Array, *component: int) -> ArrayLike:
+        return residuals(x, *component, *args, **(kwargs or {}))
+
+    problem: Problem
+    if n is None:
+        problem = _problem(fun, dim, m, worse, region, start, settings)
+    else:
+        problem = BlackBox(lambda x, i: fun(x, i), dim=dim, n=n)
+    result = minimize(problem, region, **settings)  # type: ignore[arg-type]
+    result["covariance"] = _covariance(np.asarray(result["jac"]), result.fun)
+    return result
+
+
+def _problem(
+    fun: Callable[..., ArrayLike],
+    dim: int,
+    m: int | None,
+    worse: float | None,
+    region: Region,
+    start: Array | None,
+    settings: Mapping[str, object],
+) -> Residuals:
+    """Return residuals as a problem; a first call shows m unless it is given or known."""
+    known, path = settings.get("known"), settings.get("checkpoint")
+    if m is None and isinstance(known, (tuple, list)):
+        m = np.atleast_2d(numbers("values of known=(X, values)", known[1])).shape[1]
+    if m is not None:
+        return Residuals(fun, dim, m, worse)
+    if isinstance(path, (str, os.PathLike)) and settings.get("resume") and os.path.exists(path):
+        raise ValueError("A run that is resumed does not call residuals for their number: give m=….")
+    first = starting_point(region, dim, start)[0]
+    vector = called(fun, first)
+    return Residuals(fun, dim, vector.size, worse, {first.tobytes(): vector})
+
+
+def _box(bounds: Bounds | Sequence[ArrayLike], start: Array | None) -> SetLike:
+    """Return SciPy's bounds as a set: ``Bounds``, or a pair of numbers or arrays."""
+    if not isinstance(bounds, (tuple, list)):
+        return bounds
+    lower, upper = (np.asarray(side, dtype=float) for side in bounds)
+    size = max(lower.size, upper.size, 1 if start is None else start.size)
+    return Box(np.broadcast_to(lower, size).copy(), np.broadcast_to(upper, size).copy())
+
+
+def _covariance(J: Array, cost: float) -> Array:
+    """Return the covariance of least squares with independent errors of equal variance; NaN if m ≤ rank J."""
+    free = len(J) - int(np.linalg.matrix_rank(J)) if np.isfinite(J).all() else 0
+    if free <= 0:
+        return np.full((J.shape[1], J.shape[1]), np.nan)
+    return np.asarray(2 * cost / free * np.linalg.pinv(J.T @ J, hermitian=True))

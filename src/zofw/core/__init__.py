@@ -20,6 +20,7 @@ from zofw.core.protocols import FirstOrder as FirstOrder
 from zofw.core.protocols import MethodLike as MethodLike
 from zofw.core.protocols import Pricing as Pricing
 from zofw.core.protocols import Problem as Problem
+from zofw.core.protocols import Reporting as Reporting
 from zofw.core.protocols import Resolving as Resolving
 from zofw.core.protocols import Step as Step
 from zofw.core.query import WORST as WORST

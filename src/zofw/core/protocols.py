@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -67,6 +67,13 @@ class Composing(Protocol):
     """A method that can minimise a function of the components other than their mean: ``task.outer``."""
 
     composes: ClassVar[bool]
+
+
+@runtime_checkable
+class Reporting(Protocol):
+    """A method that has more to say of the point that a run returns: further entries of the result."""
+
+    def report(self, task: Task, state: State, x: Array) -> Mapping[str, object]: ...
 
 
 MethodLike: TypeAlias = str | Algorithm | FirstOrder  # a registered name, or settings

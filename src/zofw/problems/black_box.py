@@ -48,8 +48,8 @@ class BlackBox:
         library that follows the array API standard, in its precision and on its device. Only
         its kind is kept. By default ``fun`` gets NumPy arrays.
     worse
-        For one function (n = 1): values at or above this number count as infeasible; use
-        ``np.inf`` if your function returns infinity. They reach the method as 1e100, and
+        For one function (n = 1), or with ``outer=``: values at or above this number count as
+        infeasible; use ``np.inf`` if your function returns infinity. They reach the method as 1e100, and
         ``interpolation`` keeps away from them. By default infinity is an error. NaN always is.
     support
         Which coordinates each component depends on: a sparse (n, d) matrix whose non-zero
@@ -129,11 +129,6 @@ class BlackBox:
         if self.worse is not None and (isinstance(self.worse, str) or not self.worse == self.worse):
             raise ValueError(
                 f"worse should be a number: values from it upwards count as worse than all others; got {self.worse!r}."
-            )
-        if self.worse is not None and self.n > 1:
-            raise ValueError(
-                f"worse={self.worse:g} works for one function, and this is a sum of n={self.n}, whose methods take slopes across it. "
-                "Raise an exception if a component has no value, and choose on_error='skip'."
             )
 
     def _check_support(self) -> None:

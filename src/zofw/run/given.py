@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.arrays import to_numpy
-from zofw.core import Array, Problem, Seed
+from zofw.core import Array, Outer, Problem, Seed
 from zofw.differences import LARGEST
 from zofw.problems import BlackBox
 from zofw.sets import Region, can_clip, can_project
@@ -168,21 +168,32 @@ def first_known(known: tuple[ArrayLike, ArrayLike]) -> Array:
     return np.asarray(points[0])
 
 
-def known_members(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) -> tuple[Array, Array]:
+def known_members(
+    known: tuple[ArrayLike, ArrayLike], region: Region, dim: int, outer: Outer | None = None, width: int = 1
+) -> tuple[Array, Array]:
     """Return the known points that lie in the set, and their values, lowest value first.
 
     Parameters
     ----------
     known
         Points, (m, d), and the mean of all components at each, (m,). Points outside the set are passed over.
+    outer, width
+        A function of all numbers of all components, and how many they are: values are then vectors, (m, width).
     """
     first_known(known)
     points = np.atleast_2d(numbers("X of known=(X, values)", known[0]))
-    values = np.atleast_1d(numbers("values of known=(X, values)", known[1]))
-    if points.ndim != 2 or points.shape[1] != dim or values.shape != (len(points),):
+    rows = np.atleast_1d(numbers("values of known=(X, values)", known[1]))
+    shape = (len(points),) if outer is None else (len(points), width)
+    if points.ndim != 2 or points.shape[1] != dim or rows.shape != shape:
+        stated = "(m,)" if outer is None else f"(m, {width})"
         raise ValueError(
-            f"known should be a pair of points, (m, {dim}), and their values, (m,); got shapes {points.shape} and {values.shape}."
+            f"known should be a pair of points, (m, {dim}), and their values, {stated}; got shapes {points.shape} and {rows.shape}."
         )
+    values = (
+        rows
+        if outer is None
+        else np.where(np.isfinite(rows).all(axis=1), outer.of(np.nan_to_num(rows)), np.nan)
+    )
     if (size := np.abs(values[np.isfinite(values)]).max(initial=0.0)) > LARGEST:
         raise ValueError(
             f"values of known=(X, values) must be at most {LARGEST:g} in modulus; one is {size:g}."
@@ -192,11 +203,13 @@ def known_members(known: tuple[ArrayLike, ArrayLike], region: Region, dim: int) 
     for i in np.argsort(np.where(finite, values, np.inf), kind="stable")[: np.count_nonzero(finite)]:
         with suppress(ValueError):
             members.append(starting_point(region, dim, points[i], move=False)[0])
-            found.append(float(values[i]))
+            found.append(i)
     if not members:
         raise ValueError(f"None of the {len(points)} known points with a finite value lies in {region!r}.")
-    logger.info("The run starts from the best of %d known points, with value %.6g.", len(members), found[0])
-    return np.array(members), np.array(found)
+    logger.info(
+        "The run starts from the best of %d known points, with value %.6g.", len(members), values[found[0]]
+    )
+    return np.array(members), rows[found]
 
 
 def starting_point(

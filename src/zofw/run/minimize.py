@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from zofw.algorithms import is_first_order
 from zofw.core import Array, EvaluationError, MethodLike, Outer, Problem, Seed
+from zofw.problems import BlackBox
 from zofw.problems.abilities import abilities
 from zofw.run.answering.drive import Answering, Diagnosing, drive
 from zofw.run.answering.engine import ExecutorError, Here
@@ -122,6 +123,11 @@ def minimize(
             "diagnose=… evaluates means; with outer=… leave it out: the trace has the values paid for."
         )
     problem = as_problem(fun, region, x0 if known is None else first_known(known), dim, n, worse)
+    if outer is None and isinstance(problem, BlackBox) and problem.worse is not None and problem.n > 1:
+        raise ValueError(
+            f"worse={problem.worse:g} works for one function, and this is a sum of n={problem.n}, whose methods take slopes across it. "
+            "Raise an exception if a component has no value, and choose on_error='skip'; or give outer=zofw.outer.Mean()."
+        )
     if checkpoint is None and resume:
         raise ValueError(f"resume={resume!r} needs the path of a checkpoint: checkpoint=….")
     from zofw.run.session.observers import callback_observer

@@ -15,6 +15,7 @@ C. Cartis, L. Roberts, A derivative-free Gauss-Newton method, Math. Program. Com
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -52,11 +53,18 @@ class Composite(Interpolation):
     def init(self, task: Task, x0: Array) -> Models:
         frame = Frame.of(task, x0)
         r, width = frame.rank, task.n * task.each or 1
-        vectors, J, C = np.zeros((0, width)), np.zeros((width, r)), np.zeros((width, r, r))
-        return Models.begun(frame, x0[None, :], np.zeros(1), vectors=vectors, J=J, C=C)
+        points, vectors = (x0[None, :], np.zeros((0, width))) if task.known is None else task.known
+        vectors = vectors.reshape(-1, width)
+        values = np.zeros(1) if task.known is None else objective(task.outer, vectors)
+        return Models.begun(
+            frame, points, values, vectors=vectors, J=np.zeros((width, r)), C=np.zeros((width, r, r)),
+            informed=task.known is not None,
+        )  # fmt: skip
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         frame = state.frame(task)
+        if state.t == 0 and frame.rank > 0 and state.informed:
+            return replace(state, t=1), Info()
         if state.t == 0:
             answer = (yield Query(state.x, task.all, each=task.each)).values
             state = replace(state.entered(FIRST, FIRST, answer), values=objective(task.outer, answer))
@@ -78,3 +86,15 @@ class Composite(Interpolation):
         return replace(state, t=state.t + 1, x=frame.member(state.z)), Info(
             ending=self._stalled(task, frame, state), numbers=numbers
         )
+
+    def report(self, task: Task, state: Models, x: Array) -> Mapping[str, object]:
+        """Return the numbers of all components at x, their Jacobian by the models, and how far that changes nearby."""
+        frame = state.frame(task)
+        s, ways = frame.inward(x) - state.z, frame.inward(state.origin + np.eye(task.dim))
+        same = np.flatnonzero((state.points == frame.inward(x)).all(axis=1)[: len(state.vectors)])
+        numbers = state.vectors[same[-1]] if len(same) else state.at(s)
+        return {
+            "residuals": numbers,
+            "jac": (state.J + state.C @ s) @ ways.T,
+            "jac_error": state.bend() @ np.abs(ways.T),
+        }

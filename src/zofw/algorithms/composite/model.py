@@ -19,14 +19,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from zofw.algorithms.interpolation.bundle import Bundle
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.model import System
 from zofw.algorithms.interpolation.state import State
-from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
+from zofw.algorithms.interpolation.subproblem import SLACK, Steps, trust_region_step
 from zofw.core import WORST, Array, Indices, Outer
 from zofw.outer import Mean
 
 INNER_STEPS = 12  # of a smooth h, each of which costs an eigendecomposition
+CUTS = 60  # of h with kinks
+RISE = 0.5  # of the promised gain: beyond, the next trial may be farther
+ROUNDING = 1e-15
 SHORT = 1e-3  # of Δ: an inner step that changes no more ends the search
 HALVINGS = 6
 
@@ -71,6 +75,13 @@ class Models(State):
         """The models of all components at x + s."""
         return np.asarray(self.vectors[self.best] + self.J @ s + 0.5 * ((self.C @ s) @ s))
 
+    def bend(self) -> Array:
+        """Return how far each row of J changes over the points that it comes from, (M, r); NaN if it shows no curvature."""
+        if len(self.chosen) <= len(self.g) + 1:
+            return np.full_like(self.J, np.nan)
+        away = float(np.median(np.linalg.norm(self.points[self.chosen] - self.z, axis=1)))
+        return np.asarray(away * np.linalg.norm(self.C, axis=2))
+
     def quadratic(self, h: Outer, s: Array) -> tuple[Array, Array]:
         """Gradient and Hessian of h(v(x + s))."""
         J, v = self.J + self.C @ s, self.at(s)
@@ -82,7 +93,16 @@ class Models(State):
 
     def step(self, frame: Frame) -> Steps:
         """Return about the lowest point of h(v) over the set within Δ."""
-        h, s, atoms = outer_of(frame), np.zeros(len(self.g)), self.atoms
+        h = outer_of(frame)
+        return (
+            self._smooth(frame, h)
+            if h.curvature(self.vectors[self.best]) is not None
+            else self._kinked(frame, h)
+        )
+
+    def _smooth(self, frame: Frame, h: Outer) -> Steps:
+        """Minimise by Newton steps, each halved until h(v) falls."""
+        s, atoms = np.zeros(len(self.g)), self.atoms
         first = low = self.value
         for _ in range(INNER_STEPS):
             g, H = self.quadratic(h, s)
@@ -100,6 +120,28 @@ class Models(State):
             if float(np.linalg.norm(way)) <= SHORT * self.delta or won <= SHORT * (first - low):
                 break
         return Steps(s, first - low, atoms)
+
+    def _kinked(self, frame: Frame, h: Outer) -> Steps:
+        """Minimise by a proximal bundle of cuts of h(v), whose trial points are drawn into the trust region."""
+        best, first = np.zeros(len(self.g)), self.value
+        low, bundle = first, Bundle.empty(len(best), self.delta)
+        bundle = bundle.with_cut(self.z, first, self.quadratic(h, best)[0], 2 * self.delta)
+        for _ in range(CUTS):
+            y, gain, bundle = bundle.trial(frame, self.z + best, low)
+            if not gain > SHORT * (first - low) + ROUNDING * abs(low):
+                break
+            length = float(np.linalg.norm(y - self.z))
+            s = (y - self.z) * min(1.0, self.delta / max(length, 1e-300))
+            value, sigma = float(h.of(self.at(s)[None])[0]), bundle.sigma
+            if length > SLACK * self.delta or value >= low:
+                sigma *= 2
+            elif low - value > RISE * gain:
+                sigma /= 2
+            bundle = replace(bundle, sigma=sigma).with_cut(
+                self.z + s, value, self.quadratic(h, s)[0], self.delta
+            )
+            best, low = (s, value) if value < low else (best, low)
+        return Steps(best, first - low, self.atoms)
 
 
 def outer_of(frame: Frame) -> Outer:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from zofw.core import Answer, Array, Batch, EvaluationError, Indices, Pattern, Query, Task
+from zofw.core import Answer, Array, Batch, EvaluationError, Indices, Pattern, Query, Reporting, Task
 from zofw.run.files.store import MemoryStore, RunFiles, write_alone
 from zofw.run.given import refuse
 from zofw.run.record.run import Run, RunView
@@ -357,7 +357,10 @@ class Session(RunView):
                 fun = rows[-1][3] if rows and rows[-1][0] == run.nit else self._diagnose(-1)
             else:
                 fun = None
-            return Result.of(run, fun, None if asked is None else asked.best)
+            found = Result.of(run, fun, None if asked is None else asked.best)
+            if isinstance(run.method, Reporting):
+                found.update(run.method.report(self.task, run.state, found.x))
+            return found
 
 
 def _made(objective: object) -> int | None:

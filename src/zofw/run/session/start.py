@@ -107,10 +107,13 @@ def begin(spec: Spec, attached: Attached) -> tuple[Run, Task]:
         if not isinstance(algorithm, Composing):
             raise ValueError(f"{algorithm.name} minimises means only; with outer=… take method='auto'.")
     if spec.known is not None:
-        task.known = known_members(spec.known, region, spec.dim)
+        task.known = known_members(spec.known, region, spec.dim, spec.outer, spec.n * each)
     start, note = starting_point(region, spec.dim, spec.x0 if task.known is None else task.known[0][0])
     reasons = reasons if note is None else {**reasons, "x0": note}
-    stated = None if task.known is None else Known(start, float(task.known[1][0]))
+    stated = None
+    if task.known is not None:
+        first = task.known[1][:1]
+        stated = Known(start, float(first[0] if spec.outer is None else spec.outer.of(first)[0]))
     state = algorithm.init(task, start)
     task.known = None  # what a method makes of them is in its state
     run = Run(

@@ -1,0 +1,151 @@
+"""Residual vectors and functions of scenarios: what a run minimises, what it returns, what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import zofw
+from zofw import outer
+
+T = np.linspace(0, 4, 20)
+DATA = 3 * np.exp(-0.7 * T) + 0.01 * np.sin(37 * T)
+BOX = [(0.1, 10.0), (0.1, 5.0)]
+GIVEN = {"x0": [1.0, 1.0], "rng": 0, "progress": False}
+
+
+def model(p):
+    return p[0] * np.exp(-p[1] * T) - DATA
+
+
+@pytest.mark.parametrize("loss", outer.LOSSES)
+def test_the_cost_is_scipys(loss):
+    rough = lambda p: model(p) + np.where(np.arange(20) == 3, 2.0, 0.0)  # noqa: E731
+    found = zofw.least_squares(rough, BOX, loss=loss, f_scale=0.1, budget=60, **GIVEN)
+    exact = scipy.optimize.least_squares(rough, [3, 0.7], bounds=([0.1] * 2, [10, 5]), loss=loss, f_scale=0.1)
+    assert found.fun == pytest.approx(exact.cost, rel=1e-5)
+    np.testing.assert_allclose(found.residuals, rough(found.x))
+
+
+@pytest.mark.parametrize(
+    "h",
+    [
+        outer.SumOfSquares("cauchy", 0.3),
+        outer.SumOfSquares("soft_l1", 2.0),
+        outer.Mean(),
+        outer.Weights([1, 2, 3, 4]),
+    ],
+)
+def test_slopes_and_curvatures_are_those_of_the_function(h):
+    v, eye = np.array([0.3, -0.2, 1.4, 0.7]), 1e-4 * np.eye(4)
+    up, down = h.of(v + eye), h.of(v - eye)
+    np.testing.assert_allclose(h.slope(v), (up - down) / 2e-4, atol=1e-7)
+    np.testing.assert_allclose(h.curvature(v), (up + down - 2 * h.of(v[None])) / 1e-8, atol=1e-5)
+
+
+def test_every_call_is_a_query_and_the_budget_is_kept():
+    calls = []
+    found = zofw.least_squares(
+        lambda p: calls.append(1) or model(p), bounds=(0.1, [10, 5]), budget=17, **GIVEN
+    )
+    assert len(calls) == found.nfev <= 17
+
+
+def test_jacobian_and_covariance_are_those_of_the_fit():
+    found = zofw.least_squares(model, BOX, budget=60, **GIVEN)
+    exact = scipy.optimize.least_squares(model, [3, 0.7], jac="3-point")
+    np.testing.assert_allclose(found.jac, exact.jac, atol=2e-2)
+    covariance = 2 * exact.cost / 18 * np.linalg.inv(exact.jac.T @ exact.jac)
+    np.testing.assert_allclose(found.covariance, covariance, rtol=0.1)
+    assert found.jac_error.shape == found.jac.shape and (found.jac_error >= 0).all()
+
+
+def test_fewer_residuals_than_variables_on_a_simplex():
+    A = np.random.default_rng(0).standard_normal((3, 8))
+    found = zofw.least_squares(lambda x: A @ x - A.mean(1), "simplex", x0=np.eye(8)[0], budget=60, rng=0)
+    assert found.fun < 1e-12 and zofw.Simplex().contains(found.x)
+
+
+def test_separate_residuals_cost_one_each():
+    found = zofw.least_squares(lambda p, i: model(p)[i], BOX, n=20, budget=600, **GIVEN)
+    whole = zofw.least_squares(model, BOX, budget=30, **GIVEN)
+    assert found.nfev <= 600 and found.fun == pytest.approx(whole.fun, rel=1e-6)
+
+
+def test_a_run_continues_bit_for_bit_and_starts_from_known_residuals(tmp_path):
+    asked = {**GIVEN, "m": 20, "checkpoint": tmp_path / "run.npz"}
+    whole = zofw.least_squares(model, BOX, m=20, budget=20, **GIVEN)
+    zofw.least_squares(model, BOX, budget=9, **asked)
+    again = zofw.least_squares(model, BOX, budget=20, resume=True, **asked)
+    np.testing.assert_array_equal(again.x, whole.x)
+    X = np.array([[1.0, 1.0], [2.0, 1.0], [1.0, 2.0], [2.5, 0.8]])
+    known = (X, np.array([model(x) for x in X]))
+    found = zofw.least_squares(model, BOX, known=known, budget=8, rng=0)
+    assert found.fun <= 1.1 * whole.fun + 1e-6
+
+
+def test_failed_simulations_are_kept_away_from():
+    found = zofw.least_squares(
+        lambda p: model(p) if p[0] < 2.9 else np.full(20, np.inf), BOX, worse=np.inf, budget=80, **GIVEN
+    )
+    free = scipy.optimize.least_squares(model, [2, 0.7], bounds=([0.1] * 2, [2.9, 5]))
+    assert found.fun <= 1.2 * free.cost
+
+
+@pytest.mark.parametrize(
+    "fun, said",
+    [
+        (
+            lambda p: model(p)[: 20 if p[0] == 1 else 19],
+            "should be 20 numbers at every x; here the call returned shape",
+        ),
+        (lambda p: np.where(np.arange(20) == 4, np.nan, model(p)), "Residual 4 of 20 is nan"),
+        (lambda p: 1 / 0, "residuals raised ZeroDivisionError"),
+        (lambda p: "text", "should be an array of numbers"),
+    ],
+)
+def test_what_residuals_return_is_checked(fun, said):
+    with pytest.raises(zofw.EvaluationError, match=said):
+        zofw.least_squares(fun, BOX, budget=30, **GIVEN)
+
+
+def test_wrong_settings_are_refused():
+    with pytest.raises(ValueError, match="and both was given"):
+        zofw.least_squares(model, BOX, bounds=(0, 1), x0=[1, 1], budget=9)
+    with pytest.raises(ValueError, match="loss should be one of linear"):
+        zofw.least_squares(model, BOX, loss="l7", budget=9, **GIVEN)
+    with pytest.raises(ValueError, match=r"their values, \(m, 20\)"):
+        zofw.least_squares(model, BOX, m=20, known=([[1.0, 1.0]], [3.0]), budget=9)
+
+
+CENTRES = np.random.default_rng(3).uniform(-1, 1, (12, 3))
+
+
+def scenario(x, i):
+    return float(np.sum((x - CENTRES[i]) ** 2) + np.sin(x[0] + i))
+
+
+@pytest.mark.parametrize(
+    "h", [outer.Worst(), outer.CVaR(0.75), outer.Weights(np.arange(1, 13)), outer.Mean()]
+)
+def test_functions_of_scenarios_are_minimised(h):
+    box = zofw.Box(-np.ones(3), np.ones(3))
+    found = zofw.minimize(scenario, box, n=12, outer=h, budget=12 * 30, rng=0, progress=False)
+    values = lambda x: float(h.of(np.array([[scenario(x, i) for i in range(12)]]))[0])  # noqa: E731
+    starts = np.random.default_rng(0).uniform(-1, 1, (8, 3))
+    least = min(scipy.optimize.minimize(values, x, method="COBYQA", bounds=[(-1, 1)] * 3).fun for x in starts)
+    assert found.fun == pytest.approx(values(found.x)) and found.fun <= least + 1e-3
+
+
+def test_functions_of_scenarios_are_what_they_say():
+    v = np.array([[3.0, 1.0, 2.0, 4.0]])
+    assert outer.CVaR(0.5).of(v)[0] == 3.5 and outer.CVaR(0.6).of(v)[0] == pytest.approx((4 + 0.6 * 3) / 1.6)
+    assert (
+        outer.Quantile(0.5).of(v)[0] == 2.0 and outer.Worst().of(v)[0] == 4.0 and outer.Mean().of(v)[0] == 2.5
+    )
+    v[0, 3] = 1e100
+    assert outer.Worst(failures=0.3).of(v)[0] == 3.0 and outer.Worst(failures=0.2).of(v)[0] == 1e100
+    assert outer.Weights([1, 1, 1, 1], failures=0.3).of(v)[0] == pytest.approx(8.0)
+    with pytest.raises(ValueError, match="4 numbers of at least 0"):
+        outer.Weights([1, -1, 1, 1]).check(4)
