@@ -103,7 +103,7 @@ def numbers(found):
         f"zofw is within 0.001 of the optimum after **{near['zofw']} passes**. {' '.join(slower)}",
         f"After {EVALUATIONS} passes zofw is **{within}**. The four nearest others: "
         f"{joined([f'{label} {plain(end, 2)}' for end, label in ends[:4]])}.",
-        f"Every tool had a budget of {EVALUATIONS * found['n']:,} queries, and none exceeded it.",
+        f"Medians of three seeds. Every tool had a budget of {EVALUATIONS * found['n']:,} queries, and none exceeded it.",
     ]
 
 
