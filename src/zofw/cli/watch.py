@@ -168,7 +168,7 @@ def thinned(curve: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]
 
 
 def owner(path: Path) -> str:
-    """Return who holds the lock of a run, empty if nobody does."""
+    """Return who holds the lock of a run, empty if no process does."""
     try:
         return path.with_name(f"{path.name}.lock").read_text(encoding="utf-8", errors="replace")[:200]
     except OSError:

@@ -37,7 +37,7 @@ SHOWN = 1000  # coordinates of x in a status file
 
 
 class Desk:
-    """Requests out, answers in: a run whose evaluations somebody else makes, in any order and over days.
+    """Requests out, answers in: a run whose evaluations people or programs make, in any order and over days.
 
     Each query is split into single evaluations f_i(x), and the desk asks for these in requests. In whatever order and portions
     the values come back, the run has the same bits and the same ledger as ``minimize`` with the same seed and a function of one
@@ -200,7 +200,7 @@ class Desk:
         round.rest()
         self._past.append(round)
 
-    # ------------------------------------------------------------------ being told
+    # ------------------------------------------------------------------ answers
 
     def tell(self, id: str, values: Told) -> int:
         """Values of a request: one for each evaluation with None for those to come, or by place, or a single number.
@@ -356,7 +356,7 @@ class Desk:
     def read(self) -> Look:
         """Look through ``answers/`` once, take what is there, and put out what is wanted next.
 
-        A request that somebody has filled in where it lay is taken as well.
+        A request that was filled in where it lay is taken as well.
 
         An answer that cannot be taken goes to ``refused/`` with its reason; one that cannot be read at all is left for two
         seconds, as it may be on its way.
@@ -397,7 +397,7 @@ class Desk:
     def _check_held(self) -> None:
         if self.folder is not None and not self.folder.held:
             raise ValueError(
-                f"This desk was closed, and nothing it is told would be kept. Desk.open({str(self.folder.path)!r}) opens it."
+                f"This desk was closed, and no answer would be kept. Desk.open({str(self.folder.path)!r}) opens it."
             )
 
     def _at_folder(self) -> DeskFolder:

@@ -2,7 +2,7 @@
 
 run.npz, run.npz.journal, …   the run: checkpoint and journal of every value that was taken
 desk.json                     how its requests are made
-status.json                   where it stands, for whoever looks
+status.json                   where it stands
 requests/                     open requests, a file each
 answers/                      where answers are put
 taken/                        answers that were taken
@@ -141,7 +141,7 @@ class DeskFolder:
         return {name: saved[name] for name in given}
 
     def close(self) -> None:
-        """Leave it to whoever comes next."""
+        """Release the folder for the next process."""
         self.held = False
         self.files.close()
 
@@ -193,7 +193,7 @@ class DeskFolder:
     # ------------------------------------------------------------------ inward
 
     def collect(self) -> None:
-        """Put requests that somebody has filled in where they lay among the answers; they are put out again if need be."""
+        """Move requests that were filled in where they lay to the answers; they are put out again if need be."""
         known = self._published or {}
         for path in (self.path / "requests").iterdir():
             ours = path.suffix in ENDINGS and NAME.fullmatch(path.stem) is not None and path.is_file()
@@ -231,7 +231,7 @@ class DeskFolder:
         return target
 
     def set_aside(self, path: Path, seen: tuple[int, ...]) -> None:
-        """Put an answer that was taken aside; back, where somebody has written to it since it was read."""
+        """Put an answer that was taken aside; back, if it was written to since it was read."""
         target = self.move(path, "taken")
         if stamp(target) not in (seen, ()):
             self.move(target, "answers")
@@ -245,12 +245,12 @@ class DeskFolder:
 
 
 def settled(path: Path) -> bool:
-    """Whether nobody has written to a file for a while."""
+    """Return True if a file has not been written to for a while."""
     return abs(time.time() - path.stat().st_mtime) >= SETTLE_SECONDS
 
 
 def stamp(path: Path) -> tuple[int, ...]:
-    """What changes when somebody writes to a file."""
+    """Return what changes when a file is written to."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -79,7 +79,7 @@ class Reply:
 
     @property
     def empty(self) -> bool:
-        """Whether nobody has filled it in yet."""
+        """Return True if it has not been filled in yet."""
         return not self.values and not self.failed
 
     def check(self, request: Request) -> None:

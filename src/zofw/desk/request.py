@@ -1,7 +1,7 @@
-"""A request: evaluations that somebody is asked for, as a document that any program can read.
+"""A request: evaluations to be made, as a document that any program can read.
 
 JSON holds every number in the shortest form that reads back as the same double; where there are many, the same fields are
-plain arrays of an npz file. The field ``values`` is empty: whoever answers may copy the file, fill it in and hand it back.
+plain arrays of an npz file. The field ``values`` is empty: copy the file, fill it in and give it back.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Request:
     Attributes
     ----------
     id
-        Stable: the same run asks the same under the same name, whoever asks again.
+        Stable: the same run asks the same under the same name in every process.
     run
         Which run asks.
     purpose, why
@@ -55,7 +55,7 @@ class Request:
 
     @property
     def why(self) -> str:
-        """What the run wants to learn, in a sentence for whoever answers."""
+        """Return the purpose of the evaluations, as a sentence for the people who make them."""
         return Purpose(self.purpose).sentence
 
     def __iter__(self) -> Iterator[tuple[Array, int]]:

@@ -23,15 +23,15 @@ Evaluations = list[tuple[Array, int]]
 
 
 class Elsewhere:
-    """Stands where a problem stands: one whose every evaluation is made alone, by somebody else."""
+    """Stands where a problem stands: one whose evaluations are made one by one, elsewhere."""
 
     cellwise, n, dim = True, 1, 1
 
     def values(self, points: Array, components: Indices) -> Array:
-        raise NotImplementedError("Nobody here evaluates anything.")
+        raise NotImplementedError("A desk evaluates nothing itself.")
 
     def one(self, x: Array, component: int) -> float:
-        raise NotImplementedError("Nobody here evaluates anything.")
+        raise NotImplementedError("A desk evaluates nothing itself.")
 
 
 ELSEWHERE = abilities(Elsewhere())
@@ -184,7 +184,7 @@ class Round:
                 twins[place].append(unit)
         return twins
 
-    # ------------------------------------------------------------------ being told
+    # ------------------------------------------------------------------ answers
 
     def portions(self, numbers: Indices, values: Array) -> Iterator[TilePart]:
         """Values of ascending numbers as parts of the answer."""
@@ -238,7 +238,7 @@ class Round:
         self._asker |= dict.fromkeys(numbers.tolist(), self.attempts(block) - 1)
 
     def forget(self, block: int) -> None:
-        """Let go of points that nobody asks for any more."""
+        """Drop the points of which no request is left."""
         for attempt in range(self.attempts(block)):
             self._built.pop((block, attempt), None)
 

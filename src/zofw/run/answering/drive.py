@@ -1,4 +1,4 @@
-"""Answering the queries of a session: parts and failures become events, whoever evaluates.
+"""Answering the queries of a session: parts and failures become events, on every engine.
 
     session.ask() → Query → tiles → engine → Outcome ─┬─ a part      → put(Part)
                                                       ├─ all parts   → tell(query, answer)

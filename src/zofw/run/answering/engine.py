@@ -76,7 +76,7 @@ class Here:
     def evaluate(
         self, query: Query, tile: Tile, seconds: float = math.inf
     ) -> tuple[Sums | None, EvaluationError | None]:
-        """A tile, or of its cells those that come before an error or the end of the time."""
+        """Return a tile, or of its cells those that come before an error or the end of the time."""
         single, found = self._able.cells, []
         try:
             if single is None or not tile.stop:

@@ -63,7 +63,7 @@ class OpenAnswer:
         return wanted
 
     def part(self, tile: Tile) -> int:
-        """The part that owns a tile, where the problem is in parts."""
+        """Return the part that owns a tile, where the problem is in parts."""
         return 0 if self.shards is None else self.shards.owner(self.query, tile)
 
     # ------------------------------------------------------------------ filling in
@@ -82,7 +82,7 @@ class OpenAnswer:
         return True
 
     def cost(self, tile: Tile) -> int:
-        """Evaluations in a tile, or in the cells of it that are meant."""
+        """Return evaluations in a tile, or in the cells of it that are meant."""
         return self.query.cost if len(self.tiles) == 1 and not tile.stop else self.query.tile_cost(tile)
 
     def _place(self, tile: Tile) -> int:
@@ -137,14 +137,14 @@ class OpenAnswer:
         self.fill(part)
 
     def answer(self) -> Answer:
-        """All tiles together, in their fixed order."""
+        """Return all tiles together, in their fixed order."""
         return assemble(self.query, self.tiles, [sums for sums in self._sums if sums is not None])
 
     # ------------------------------------------------------------------ single evaluations by number
 
     @property
     def units(self) -> int:
-        """How many single evaluations there are."""
+        """Return how many single evaluations there are."""
         if not self._ends:
             self._ends = list(itertools.accumulate(self.query.tile_cost(tile) for tile in self.tiles))
         return self._ends[-1]

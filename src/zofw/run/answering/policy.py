@@ -76,7 +76,7 @@ class Retry:
 
 
 def as_policy(on_error: str | Retry) -> Retry:
-    """``"raise"``, ``"skip"`` or a :class:`Retry`."""
+    """Return ``"raise"``, ``"skip"`` or a :class:`Retry`."""
     if isinstance(on_error, Retry):
         return on_error
     if on_error == "raise":

@@ -29,7 +29,7 @@ _open: list[Signals] = []
 
 
 def look() -> None:
-    """For whoever waits: raise :class:`Interrupted` where a signal has asked a run of this process to stop."""
+    """Raise :class:`Interrupted` where a signal has asked a run of this process to stop."""
     if any(signals.received is not None for signals in _open):
         raise Interrupted
 

@@ -1,7 +1,7 @@
 """Plain values, arrays and zofw's own frozen dataclasses as JSON beside named arrays; nothing here can execute code.
 
 Decoding creates only what encoding wrote: numbers, strings, lists, tuples, dictionaries, arrays, and dataclasses and
-enumerations defined inside the zofw package or handed over by the caller.
+enumerations defined inside the zofw package or passed by the caller.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class StorageError(OSError):
 
 
 def encode(value: object, arrays: Arrays) -> Document:
-    """``value`` as JSON, its arrays put into ``arrays``."""
+    """Return ``value`` as JSON, its arrays put into ``arrays``."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, Enum):
@@ -85,7 +85,7 @@ def encode(value: object, arrays: Arrays) -> Document:
 
 
 def can_encode(value: object) -> bool:
-    """Whether ``encode`` takes it."""
+    """Return True if ``encode`` takes it."""
     try:
         encode(value, {})
     except TypeError:
@@ -96,7 +96,7 @@ def can_encode(value: object) -> bool:
 def decode(
     document: Document, arrays: Mapping[str, np.ndarray], known: Mapping[str, type] | None = None
 ) -> Any:
-    """The value that ``encode`` wrote; ``known`` adds classes from outside zofw by their path."""
+    """Return the value that ``encode`` wrote; ``known`` adds classes from outside zofw by their path."""
     if isinstance(document, list):
         return [decode(item, arrays, known) for item in document]
     if not isinstance(document, dict):

@@ -27,7 +27,7 @@ class LockedError(RuntimeError):
 class Lock:
     """A lock on a file of its own, which is removed at its release: gone with its process, not held by its children.
 
-    The file is locked as it was opened (``flock``), so that nobody who opens and closes it again drops the lock, and a
+    The file is locked as it was opened (``flock``), so that no process that opens and closes it again drops the lock, and a
     thread of this process is kept out like any other process. However the path is spelt, its folder is resolved first; a
     link in its last place is refused. Where a system has no such locks the file itself is the lock, and one left behind by
     a process that was killed has to be removed by hand, as the error says.
@@ -85,7 +85,9 @@ class Lock:
                 os.close(self._file)
                 self.path.unlink(missing_ok=True)
                 return
-            self.path.unlink(missing_ok=True)  # while still held: nobody locks a file that is about to go
+            self.path.unlink(
+                missing_ok=True
+            )  # While still held: no process can lock a file that is about to go.
             os.close(self._file)
 
 

@@ -150,7 +150,7 @@ class Result(Record):
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        """The same in a notebook, with the curve."""
+        """Return the same in a notebook, with the curve."""
         return as_html(self)
 
     def story(self) -> str:

@@ -47,12 +47,12 @@ def _with_error(gap: float, error: float | None) -> str:
 
 
 def as_text(result: Result) -> str:
-    """One fact a line."""
+    """Return one fact a line."""
     return "\n".join(f"{name:>8}: {text}" for name, text in facts(result))
 
 
 def as_html(result: Result) -> str:
-    """The table, and the objective along the queries where it was diagnosed."""
+    """Return the table, and the objective along the queries where it was diagnosed."""
     rows = "".join(
         f"<tr><th style='text-align:right'>{name}</th><td style='text-align:left'>{escape(text)}</td></tr>"
         for name, text in facts(result)
@@ -61,7 +61,7 @@ def as_html(result: Result) -> str:
 
 
 def curve(queries: Array, objective: Array) -> str:
-    """The objective against queries on a logarithmic axis, as SVG in the colour of the text around it."""
+    """Return the objective against queries on a logarithmic axis, as SVG in the colour of the text around it."""
     seen = np.isfinite(objective) & (queries > 0)
     if np.count_nonzero(seen) < 2:
         return ""

@@ -56,7 +56,7 @@ class Trace:
         return iter(self.rows)
 
     def column(self, name: str) -> Array:
-        """A column by name: one of the five, or a number the method reports (NaN where it did not)."""
+        """Return a column by name: one of the five, or a number the method reports (NaN where it did not)."""
         if name in COLUMNS:
             at = COLUMNS.index(name)
             return np.array([row[at] for row in self.rows], dtype=float)
@@ -68,7 +68,7 @@ class Trace:
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of the method's own numbers, in order of appearance."""
+        """Return names of the method's own numbers, in order of appearance."""
         return list(dict.fromkeys(name for info in self.infos for name in info))
 
     @property

@@ -13,11 +13,11 @@ from zofw.differences import LARGEST, STEEPEST, slopes
 
 
 class AnswerRefused(ValueError):
-    """An answer that no method could work with; whoever told it may tell another."""
+    """An unusable answer. The caller may answer the same query again."""
 
 
 def check_answer(query: Query, told: Answer | ArrayLike) -> Answer:
-    """The answer in its form, or a sentence about what is wrong with it."""
+    """Return the answer in its form, or a sentence about what is wrong with it."""
     rows = len(query.anchors)
     if query.variance and isinstance(told, Answer) and query.fits(told.values):
         spread = told.variance
@@ -54,7 +54,7 @@ def _check_slopes(query: Query, values: Array) -> None:
 
 
 def _table(told: ArrayLike, shape: tuple[int, int], name: str, largest: float) -> Array:
-    """An array of the wanted shape, or a flat one that can be read as its rows one after another."""
+    """Return an array of the wanted shape, or a flat one that can be read as its rows one after another."""
     array = _numbers(told)
     if array.ndim < 2 and array.size % shape[0] == 0:
         array = array.reshape(shape[0], -1)
@@ -65,7 +65,7 @@ def _table(told: ArrayLike, shape: tuple[int, int], name: str, largest: float) -
     if array.size and (size := np.abs(array).max()) > largest:
         raise AnswerRefused(
             f"The answer has {name} up to {size:g} in modulus; at most {largest:g} can be used, so that "
-            "squares stay finite. Rescale the objective, or correct whoever answers."
+            "squares stay finite. Rescale the objective, or correct the code that returns the answer."
         )
     return array
 

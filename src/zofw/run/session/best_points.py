@@ -19,7 +19,7 @@ LOOKED_AT = 4  # points of a sum's answer, the lowest first, that are tried for 
 def remembered(
     run: Run, query: Query, values: Array, region: ConvexSet
 ) -> tuple[list[Known], Known | None, Known | None]:
-    """The last points at which all components were evaluated, x itself where it is one, and the lowest that is in the set.
+    """Return the last points at which all components were evaluated, x itself where it is one, and the lowest that is in the set.
 
     ``values`` are those of the objective, (k, points of the query).
     """
@@ -35,7 +35,7 @@ def remembered(
 
 
 def _lowest(query: Query, values: Array, region: ConvexSet, run: Run) -> Known | None:
-    """The lowest point of an answer that is in the set, if it is below the best so far; else that one."""
+    """Return the lowest point of an answer that is in the set, if it is below the best so far; else that one."""
     flat, best = values.ravel(), run.best
     most = math.inf if best is None else best.value
     first = int(flat.argmin())
@@ -58,7 +58,7 @@ def _lowest(query: Query, values: Array, region: ConvexSet, run: Run) -> Known |
 
 
 def _member(query: Query, place: int, flat: Array, region: ConvexSet) -> Known | None:
-    """The point of one value of the answer, if it is in the set."""
+    """Return the point of one value of the answer, if it is in the set."""
     x = query.point(*divmod(place, flat.size // len(query.anchors)))
     return Known(x, float(flat[place])) if is_member(region, x) else None
 

@@ -62,7 +62,7 @@ class Dropped:
 
 @dataclass(eq=False)
 class Diagnosed:
-    """The exact objective for a row of the trace; ``cost`` evaluations that nobody charges."""
+    """The exact objective for a row of the trace; ``cost`` evaluations that are not charged."""
 
     query: int
     row: int

@@ -35,7 +35,7 @@ class Tangent(Derived):
         return np.asarray(self.set.tangent(self.base.columns(start, stop)))
 
     def block(self, rows: Indices, left: int, right: int) -> Array:
-        """U[rows, left:right]."""
+        """Return U[rows, left:right]."""
         return np.asarray(self.columns(left, right)[rows])
 
     def rows(self, index: Indices) -> Array:

@@ -123,11 +123,9 @@ def open_run(cls: type[Session], run: Run, path: Path, attached: Attached) -> Se
             f"{path} is undamaged, but this version of zofw cannot have written it: {error!r}"
         ) from error
     if given is not None and repr(given) != repr(region):
-        raise ValueError(f"{path} was saved with the set {region!r}; {attached.set!r} was handed over.")
+        raise ValueError(f"{path} was saved with the set {region!r}; {attached.set!r} was given.")
     if attached.method is not None and not _agrees(attached.method, run.method):
-        raise ValueError(
-            f"{path} was saved with the method {run.method!r}; {attached.method!r} was handed over."
-        )
+        raise ValueError(f"{path} was saved with the method {run.method!r}; {attached.method!r} was given.")
     return session
 
 
@@ -186,7 +184,7 @@ def check_run(run: Run, region: ConvexSet, example: State) -> None:
 
 
 def fits(value: object, hint: type) -> bool:
-    """Whether a value is of a declared type: whole numbers at least 0, arrays of finite numbers, dataclasses field by field."""
+    """Return True if a value is of a declared type: whole numbers at least 0, arrays of finite numbers, dataclasses field by field."""
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if kind is UnionType:
         return any(fits(value, one) for one in inner)
@@ -211,7 +209,7 @@ def fits(value: object, hint: type) -> bool:
 
 
 def _like(example: object, found: object) -> bool:
-    """A part of a method's state: numbers where it had numbers, nothing told of what it had not."""
+    """Return a part of a method's state: numbers where it had numbers, and nothing else."""
     if found is None or example is None:
         return True
     if isinstance(example, np.ndarray):
@@ -226,7 +224,7 @@ def _numbers(array: object) -> bool:
 
 
 def _agrees(method: MethodLike, settings: Algorithm) -> bool:
-    """Whether resolved settings are those of a name, or of a settings object that leaves some of them at None."""
+    """Return True if resolved settings are those of a name, or of a settings object that leaves some of them at None."""
     if isinstance(method, str):
         return method in ("auto", settings.name)
     if type(method) is not type(settings):

@@ -35,7 +35,7 @@ SILENCE_SECONDS = 30.0  # between two complaints about having no workers
 
 
 def begun(topic: str, job: str, problem: Problem, task: WorkerTask, anchors: Array) -> Found:
-    """A task on a dask worker, which says first that it has begun."""
+    """Return a task on a dask worker, which says first that it has begun."""
     extra("distributed", "cluster").get_worker().log_event(topic, job)
     return work_on(problem, task, anchors)
 
@@ -87,7 +87,7 @@ class ClientPool:
         self._begun[event[1]] += 1
 
     def _scatter(self, thing: Any, workers: list[str] | None = None) -> Any:
-        """A copy for every worker, or for the given ones, of whom one may die while it is sent."""
+        """Return a copy for every worker, or for the given ones, of whom one may die while it is sent."""
         end, everywhere = time.monotonic() + SENDING_SECONDS, workers is None
         while True:
             look()
@@ -178,7 +178,7 @@ class ClientPool:
         return found, max(0, self._begun.pop(job, 1) - 1)
 
     def cancel(self, future: Ticket) -> None:
-        """Nothing: a task that a worker has begun could not be told from one that it has not."""
+        """Nothing: a task that a worker has begun could not be distinguished from one that it has not."""
 
     def check(self) -> None:
         if self._client.status == "running":

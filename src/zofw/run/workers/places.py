@@ -35,7 +35,7 @@ class Places(Protocol):
     """Who has what."""
 
     def find(self, part: int | None) -> Place:
-        """A copy of a part, for one more task."""
+        """Return a copy of a part, for one more task."""
 
     def lose(self, place: Place) -> None:
         """Replace a copy whose data are gone, unless that has been done."""
@@ -114,5 +114,5 @@ class Copies:
 
 
 def build(loader: Loader) -> Any:
-    """A part, on the worker where it will live."""
+    """Return a part, on the worker where it will live."""
     return loader()

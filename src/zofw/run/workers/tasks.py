@@ -106,7 +106,7 @@ class WorkerTask:
         )  # fmt: skip
 
     def open(self, anchors: Array) -> Query:
-        """The query on the other side."""
+        """Return the query on the other side."""
         directions = _remember(_directions, self.query, self.directions)
         batch = Batch(self.n, self.indices)
         return Query(
@@ -126,7 +126,7 @@ class Found:
 
 
 def work(task: WorkerTask, anchors: Array, blob: bytes | None = None) -> Found:
-    """A task on a worker that keeps problems by their token."""
+    """Return a task on a worker that keeps problems by their token."""
     if task.problem not in _problems:
         if blob is None:
             return Found([], unknown=True)
@@ -137,7 +137,7 @@ def work(task: WorkerTask, anchors: Array, blob: bytes | None = None) -> Found:
 
 
 def work_on(problem: Problem, task: WorkerTask, anchors: Array) -> Found:
-    """A task on a worker that has been handed the problem."""
+    """Return a task on a worker that has the problem."""
     began = time.perf_counter()
     sums: list[Sums] = []
     error: EvaluationError | None = None
@@ -168,7 +168,7 @@ def forget(token: str) -> None:
 
 
 def fresh(part: T) -> T:
-    """A copy of implicit directions without what they have computed so far."""
+    """Return a copy of implicit directions without what they have computed so far."""
     if isinstance(part, type) or not (isinstance(part, Operator) and dataclasses.is_dataclass(part)):
         return part
     fields = {field.name: fresh(vars(part)[field.name]) for field in dataclasses.fields(part)}
@@ -176,7 +176,7 @@ def fresh(part: T) -> T:
 
 
 def _remember(shelf: dict[str, T], token: str, thing: T) -> T:
-    """The thing under a token, put there if it is new; the oldest of too many is given up."""
+    """Return the thing under a token, put there if it is new; the oldest of too many is given up."""
     if token not in shelf:
         for old in list(shelf)[: max(0, len(shelf) + 1 - KEPT)]:
             shelf.pop(old, None)

@@ -46,7 +46,7 @@ class Ticket(Protocol):
 
 @runtime_checkable
 class Executor(Protocol):
-    """Whoever takes tasks as :mod:`concurrent.futures` does."""
+    """Executor interface: an object with the ``submit`` of :mod:`concurrent.futures`."""
 
     def submit(self, fn: Callable[..., object], /, *arguments: object) -> Ticket: ...
 
@@ -79,22 +79,22 @@ class Pool(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many tasks run at the same time."""
+        """Return how many tasks run at the same time."""
 
     def begin(self, anchors: Array) -> None:
         """The anchors of the coming tasks."""
 
     def submit(self, task: WorkerTask, with_problem: bool, done: Callable[[Ticket], None]) -> Ticket:
-        """Send a task; its future is handed to ``done`` when it has ended in whatever way."""
+        """Send a task; ``done`` gets its future when it has ended, whether or not it failed."""
 
     def result(self, future: Ticket) -> tuple[Found, int]:
         """What came back, and how often the task was begun in vain; :class:`WorkerLost` where nothing did."""
 
     def cancel(self, future: Ticket) -> None:
-        """Give a task up if nobody has begun it."""
+        """Cancel a task if no worker has begun it."""
 
     def check(self) -> None:
-        """Raise an :class:`ExecutorError` where there is nobody left to wait for."""
+        """Raise an :class:`ExecutorError` if no worker is left to wait for."""
 
     def revive(self) -> None:
         """Get workers again after all were lost, or raise an :class:`ExecutorError`."""
@@ -111,7 +111,7 @@ class Pace:
 
     @property
     def overhead(self) -> float:
-        """The least of the last tasks: what is above it is waiting for a worker."""
+        """Return the least of the last tasks: what is above it is waiting for a worker."""
         return min(self._overheads, default=0.0)
 
     def note(self, units: int, seconds: float, turnaround: float) -> None:
@@ -211,7 +211,7 @@ class Workers:
         return self._outcome(sent, found, vain)
 
     def _overdue(self) -> Outcome | None:
-        """A task that no worker has answered in the time that it and one before it may take, as a failure of its own."""
+        """Return a task that no worker has answered in the time that it and one before it may take, as a failure of its own."""
         if self.timeout is None:
             return None
         for ticket, sent in list(self._running.items()):
