@@ -212,7 +212,8 @@ class Trial:
                 self.hold("ends", f.calls <= allowed, f"{f.calls} calls before «{error}»")
                 return None
             except zofw.EvaluationError as error:
-                self.hold("ends", bool(of.failing) and of.on_error != "skip", f"«{error}»")
+                paper = of.method not in DEFAULTS  # whose queries a failing point may stop for good
+                self.hold("ends", bool(of.failing) and (paper or of.on_error != "skip"), f"«{error}»")
                 if of.failing != "once" or not of.checkpoint:
                     self.ended = "EvaluationError"
                     self.hold("budget", f.calls <= of.budget, f"{f.calls} calls, {error.paid} paid")
@@ -303,7 +304,10 @@ class Trial:
         whole = {} if own or of.vectorized or of.workers else f.together
         paid = [(v, x) for x, v in whole.items() if region.contains(np.frombuffer(x), 1e-9)]
         paid += [(v, np.asarray(x).tobytes()) for x, v in zip(*of.given.get("known", ((), ())), strict=True)]
-        if paid and not (sampled and np.isnan(result.fun_error)):
+        unknown = np.isnan(result.fun) or (
+            sampled and np.isnan(result.fun_error)
+        )  # then none is known to be lower
+        if paid and not unknown:
             least, at = min(paid)
             self.hold(
                 "best", here <= least + scale + 6 * sampled * result.fun_error,
@@ -313,8 +317,9 @@ class Trial:
     def failures(self, f: Function, result: zofw.Result) -> None:
         most = 2 if self.of.on_error == "retry" else 1  # a failure that passes is not one of a point
         worst = max(f.failed.values(), default=0)
-        self.hold("failures", worst <= most, lambda: f"one failing evaluation was bought {worst} times")
-        alive = np.isfinite(result.fun) or not f.whole
+        if self.of.method in DEFAULTS:
+            self.hold("failures", worst <= most, f"one failing evaluation was bought {worst} times")
+        alive = np.isfinite(result.fun) or not f.whole or self.of.options.get("diagnose") == 0
         self.hold("failures", alive, lambda: f"fun is {result.fun} after {result.nfev} evaluations")
 
     def bits(self, result: zofw.Result) -> None:

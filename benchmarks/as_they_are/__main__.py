@@ -15,7 +15,7 @@ import numpy as np
 
 import zofw
 from benchmarks.as_they_are.problems import Problem, make, makers
-from benchmarks.as_they_are.rivals import AWARE, RIVALS, Spent, play
+from benchmarks.as_they_are.rivals import AWARE, RIVALS, SLOWLY, Spent, play
 from benchmarks.as_they_are.table import write
 
 FIELDS = ("version", "draw", "problem", "family", "d", "n", "least", "start", "solver", "seed", "budget", "value", "used", "repeats", "status", "seconds")  # fmt: skip
@@ -130,6 +130,7 @@ def rows_of(problem: Problem, solver: str, seed: int, budgets: list[int]) -> lis
             spent = round(time.process_time() - begun, 2)
             rows.append(row_of(budget, value, used, repeats, status, spent))
         return rows
+    budgets = budgets[:2] if solver in SLOWLY else budgets
     begun = time.process_time()
     asked = Asked(problem, max(budgets), seed)
     play(solver, asked.unit, scaled(problem), max(budgets), seed, problem.noise > 0)

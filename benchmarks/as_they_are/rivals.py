@@ -96,6 +96,7 @@ RIVALS: dict[str, Rival] = {
     "TPE": tpe,
     "NGOpt": ngopt,
 }
+SLOWLY = {"TPE"}  # its own time grows with the square of the evaluations: two budgets
 AWARE = {"NGOpt"}  # plans with its budget, so that every budget is a run
 
 
