@@ -88,7 +88,8 @@ def write(path: Path, version: str, draw: int, page: Path | None) -> None:
             "",
             f"Given the components instead of the sum: better in {better}, worse in {worse} of {len(told)} cells.",
         ]
-    lines += ["", "| where others are ahead | evaluations | zofw | best other |", "|---|---|---|---|"]
+    summary = [*lines, "", f"Measured at {version}. Gaps are parts of the gap at the start."]
+    lines = ["| where others are ahead | evaluations | zofw | best other |", "|---|---|---|---|"]
     behind = [
         (by["zofw"] / min(by.values()), c, by)
         for c, by in gaps.items()
@@ -100,8 +101,7 @@ def write(path: Path, version: str, draw: int, page: Path | None) -> None:
         lines.append(
             f"| {cell[2]} | {cell[3]} | {by['zofw'] / share:.1e} | {by[best] / share:.1e} ({best}) |"
         )
-    lines += ["", "Gaps are parts of the gap at the start."]
-    text = "\n".join(lines) + "\n"
-    print(text)
+    print("\n".join([*summary, "", *lines]))
     if page is not None:
-        page.write_text(text)
+        page.write_text("\n".join(summary) + "\n")
+        page.with_stem(f"{page.stem}_behind").write_text("\n".join(lines) + "\n")
