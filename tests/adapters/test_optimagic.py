@@ -59,3 +59,14 @@ def test_every_evaluation_counts_and_options_are_optimagics():
 def test_without_a_set_it_says_what_to_give():
     with pytest.raises(ValueError, match="needs a bounded set"):
         om.minimize(Counted([0.0]), params=np.zeros(1), algorithm=ZOFrankWolfe(), error_handling="raise")
+
+
+def test_least_squares_returns_the_sum_of_squares():
+    from zofw.adapters import ZOLeastSquares
+
+    calls = []
+    shifted = om.mark.least_squares(lambda x: calls.append(1) or x - 0.3)
+    found = om.minimize(
+        shifted, params=np.full(4, 0.25), algorithm=ZOLeastSquares("simplex", stopping_maxfun=20)
+    )
+    assert found.fun == pytest.approx(0.01) and len(calls) - 1 <= found.n_fun_evals <= 20

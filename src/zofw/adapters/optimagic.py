@@ -13,7 +13,9 @@ from optimagic.typing import AggregationLevel
 from zofw.adapters.scipy import solved
 from zofw.core import Array, MethodLike
 from zofw.problems import BlackBox
-from zofw.sets import Box, SetLike, as_set
+from zofw.residuals import least_squares
+from zofw.run.record.result import Result
+from zofw.sets import Box, Region, SetLike, as_set
 
 
 @mark.minimizer(
@@ -73,14 +75,7 @@ class ZOFrankWolfe(algorithm.Algorithm):
         self, problem: InternalOptimizationProblem, x0: Array
     ) -> algorithm.InternalOptimizeResult:
         """What optimagic calls with flat parameters."""
-        bounds = problem.bounds
-        open_ended = any(side is None or not np.isfinite(side).all() for side in (bounds.lower, bounds.upper))
-        if self.set is None and open_ended:
-            raise ValueError(
-                "zofw needs a bounded set: give optimagic bounds below and above for every parameter, or "
-                'algorithm=ZOFrankWolfe(set), such as ZOFrankWolfe("simplex").'
-            )
-        region = as_set(self.set) if self.set is not None else Box(bounds.lower, bounds.upper)
+        region = region_of(self.set, problem)
         result = solved(
             BlackBox(problem.fun, dim=x0.size),
             region,
@@ -92,12 +87,81 @@ class ZOFrankWolfe(algorithm.Algorithm):
             rng=self.seed,
             progress=False,
         )
-        return algorithm.InternalOptimizeResult(
-            x=result.x,
-            fun=result.fun,
-            success=result.success,
-            message=result.message,
-            status=int(result.status),
-            n_fun_evals=result.nfev,
-            n_iterations=result.nit,
+        return as_internal(result)
+
+
+@mark.minimizer(
+    name="zofw_least_squares",
+    solver_type=AggregationLevel.LEAST_SQUARES,
+    is_available=True,
+    is_global=False,
+    needs_jac=False,
+    needs_hess=False,
+    needs_bounds=False,
+    supports_parallelism=False,
+    supports_bounds=True,
+    supports_infinite_bounds=True,
+    supports_linear_constraints=False,
+    supports_nonlinear_constraints=False,
+    disable_history=False,
+)
+@dataclass(frozen=True)
+class ZOLeastSquares(algorithm.Algorithm):
+    """:func:`zofw.least_squares` for functions marked with ``optimagic.mark.least_squares``.
+
+    Parameters
+    ----------
+    set
+        As in `ZOFrankWolfe`.
+    stopping_maxfun
+        Maximum number of evaluations.
+    seed
+        Seed of all random numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, optimagic
+    >>> from zofw.adapters import ZOLeastSquares
+    >>> sphere = optimagic.mark.least_squares(lambda x: x - 0.3)
+    >>> options = {"params": np.full(4, 0.25), "algorithm": ZOLeastSquares("simplex")}
+    >>> bool(abs(optimagic.minimize(sphere, **options).fun - 0.01) < 1e-6)
+    True
+    """
+
+    set: SetLike | None = None
+    stopping_maxfun: int = 1_000
+    seed: int | None = None
+
+    def _solve_internal_problem(
+        self, problem: InternalOptimizationProblem, x0: Array
+    ) -> algorithm.InternalOptimizeResult:
+        """Solve the problem that optimagic passes, whose function returns residuals."""
+        region, budget = region_of(self.set, problem), self.stopping_maxfun
+        found = least_squares(problem.fun, region, x0=x0, budget=budget, rng=self.seed, progress=False)
+        found.fun *= 2  # optimagic's value is the sum of squares, not half of it
+        return as_internal(found)
+
+
+def region_of(given: SetLike | None, problem: InternalOptimizationProblem) -> Region:
+    """Return the set that was given, or the box of optimagic's bounds."""
+    bounds = problem.bounds
+    open_ended = any(side is None or not np.isfinite(side).all() for side in (bounds.lower, bounds.upper))
+    if given is None and open_ended:
+        raise ValueError(
+            "zofw needs a bounded set: give optimagic bounds below and above for every parameter, or "
+            'algorithm=ZOFrankWolfe(set), such as ZOFrankWolfe("simplex").'
         )
+    return as_set(given) if given is not None else Box(bounds.lower, bounds.upper)
+
+
+def as_internal(result: Result) -> algorithm.InternalOptimizeResult:
+    """Return a result in optimagic's form."""
+    return algorithm.InternalOptimizeResult(
+        x=result.x,
+        fun=result.fun,
+        success=result.success,
+        message=result.message,
+        status=int(result.status),
+        n_fun_evals=result.nfev,
+        n_iterations=result.nit,
+    )
