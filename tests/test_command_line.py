@@ -244,3 +244,11 @@ def test_watch_reads_sums_and_desks(tmp_path):
         desk.read()
         waiting = json.loads(zofw_("watch", tmp_path / "lab", "--json").stdout)
     assert waiting["under_way"] == 1 and waiting["best"] is None
+
+
+def test_commands_of_the_paper_say_where_they_come_from(monkeypatch, capsys):
+    monkeypatch.setattr(app, "entry_points", lambda group: [])
+    monkeypatch.setattr(sys, "argv", ["zofw", "run", "mine.toml"])
+    with pytest.raises(SystemExit, match="2"):
+        app.main()
+    assert "pip install ./paper" in capsys.readouterr().err

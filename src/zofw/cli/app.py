@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import typer
 
 import zofw
-from zofw.cli.console import console, plain_table, print_result
+from zofw.cli.console import console, errors, plain_table, print_result
 from zofw.cli.desk_commands import desk_app
 from zofw.cli.extend import WRITING_YOUR_OWN
 from zofw.cli.guard import CommandError, guarded
@@ -29,6 +29,17 @@ from zofw.cli.watch import watch
 from zofw.extras import extra
 
 HERE = Path(__file__).parent
+OF_SPECIFICATIONS = (
+    "init",
+    "run",
+    "resume",
+    "tune",
+    "compare",
+    "report",
+    "reproduce",
+    "published",
+    "datasets",
+)
 DEMO = (
     "Sparse logistic regression on the breast-cancer data: 569 terms, 30 variables, an l1 ball of radius 2. ridge-newton is "
     "for terms of the form φ(⟨z, x⟩) and learns every z from differences; auto chooses it only if the problem says which few "
@@ -133,6 +144,12 @@ for name, function in (INFORMATION | WRITING_YOUR_OWN | {"watch": watch}).items(
 
 def main() -> None:
     """Add the commands of other packages and run one: the entry point of the console script."""
-    for point in entry_points(group="zofw.commands"):
+    points = list(entry_points(group="zofw.commands"))
+    for point in points:
         point.load()(app)
+    if not points and {*sys.argv[1:2]} & {*OF_SPECIFICATIONS}:
+        errors(
+            [f"zofw {sys.argv[1]} comes with the package in paper/ of a clone of zofw: pip install ./paper"]
+        )
+        sys.exit(2)
     app()
