@@ -88,4 +88,4 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"index": [], "start": [], "sets": []}
+html_sidebars = {"index": []}
