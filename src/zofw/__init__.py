@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from zofw.references import reference
     from zofw.residuals import least_squares
     from zofw.run import BudgetError, FileError, Retry, Session, Status, Trace
+    from zofw.run.history import evaluations
     from zofw.run.minimize import minimize, resume
     from zofw.run.record.result import Result
 
@@ -71,6 +72,7 @@ LATER = {
     "zofw.references": "reference",
     "zofw.residuals": "least_squares",
     "zofw.run": "BudgetError FileError Retry Session Status Trace minimize resume",
+    "zofw.run.history": "evaluations",
     "zofw.run.record.result": "Result",
 }
 """Names that are imported when they are first used, by their module: the command line answers without them."""
@@ -162,6 +164,7 @@ __all__ = [
     "Trace",
     "check_set",
     "compare",
+    "evaluations",
     "laws",
     "least_squares",
     "methods",

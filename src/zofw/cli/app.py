@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 import zofw
 from zofw.cli.console import console, errors, plain_table, print_result
@@ -135,6 +136,22 @@ def bench(
     flags = [name for name, given in (("--json", as_json), ("--quick", quick)) if given]
     command = [sys.executable, "-m", "benchmarks.run", *flags, *(["--only", only] if only else [])]
     raise typer.Exit(subprocess.run(command, cwd=root).returncode)
+
+
+@app.command()
+@guarded
+def show(
+    path: Annotated[Path, typer.Argument(help="The checkpoint of a run.", show_default=False)],
+) -> None:
+    """Print a saved run: its settings, where it stands, its ledger, its last events.
+
+    [dim]Example:[/dim]  zofw show run.npz
+    """
+    from zofw.run.history import describe
+
+    if not path.exists() and not path.with_name(f"{path.name}.journal").exists():
+        raise CommandError(f"There is no run in {path}.")
+    print_result(False, None, Text(describe(path)))
 
 
 app.add_typer(desk_app, name="desk")

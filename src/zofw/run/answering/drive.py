@@ -221,16 +221,24 @@ class Attempts:
         job = self.answering.job(answer)
         if outcome.recomputed:
             session.put(Failed(job.number, again=outcome.recomputed))
-        if answer.complete and job.rows is None:
-            self._tell(session, answer)
-            return
-        for tile, sums in news:
+        whole = answer.complete and job.rows is None
+        for tile, sums in news if not whole or self._is_kept_apart(session, answer) else ():
             for named, place in job.tiles(tile):
                 values = sums.values if job.rows is None else sums.values.reshape(-1)[place]
                 session.put(Part(job.number, named, values, sums.squares))
+        if whole:
+            self._tell(session, answer)
+            return
         self.answered |= session.number != self.number or (
             session.rules.open is None and not session.run.pending
         )
+
+    def _is_kept_apart(self, session: Session, answer: OpenAnswer) -> bool:
+        """Return True if single evaluations go into the log beside the means, of which they are no function."""
+        asked = session.rules.open
+        if asked is None or session.files is None:
+            return False
+        return bool(asked.parts) or (answer.cellwise and answer.query.size > 1)
 
     def _tell(self, session: Session, answer: OpenAnswer) -> None:
         self.answered = True

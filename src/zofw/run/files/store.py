@@ -295,5 +295,15 @@ def read_saved(
     return Saved(saved.run, tuple(event for event in kept if event)), reading, renew
 
 
+def read_log(path: Path, known: Classes) -> Saved:
+    """Return a run with as many events as its files have: from the checkpoint with which its log begins."""
+    beside = _beside(path, "journal")
+    reading = journal.read(beside) if beside.exists() else None
+    if reading is None or not reading.base:
+        return read_run(path, known)
+    saved = _as_saved(parse_document(reading.base, beside, "checkpoint", VERSION, known), beside)
+    return Saved(saved.run, tuple(event for _, event in reading.events))
+
+
 def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(f"{path.name}.{suffix}")

@@ -83,21 +83,25 @@ def resume(
 
 def apply_again(session: Session, events: Sequence[Event], path: Path) -> None:
     """Apply the events that came after a checkpoint."""
-    rules, run = session.rules, session.run
     for event in events:
-        rules.catch_up(event)
-        try:
-            rules.check(event)
-        except ValueError as error:
-            raise FileError(
-                f"The log beside {path} has an event that its run does not allow: {error} Is this the "
-                "problem that the run was begun with, with the same at_once?"
-            ) from error
-        session.store.append(run.serial, event)
-        rules.apply(event)
-    rules.notices.clear()
-    session.clock.at_least(run.seconds)
+        session.rules.catch_up(event)
+        session.store.append(session.run.serial, event)
+        apply_event(session, event, path)
+    session.rules.notices.clear()
+    session.clock.at_least(session.run.seconds)
     session.mark_observed()
+
+
+def apply_event(session: Session, event: Event, path: Path) -> None:
+    """Apply one event of a log, or say that it is not of this run."""
+    try:
+        session.rules.check(event)
+    except ValueError as error:
+        raise FileError(
+            f"The log beside {path} has an event that its run does not allow: {error} Is this the "
+            "problem that the run was begun with, with the same at_once?"
+        ) from error
+    session.rules.apply(event)
 
 
 def open_run(cls: type[Session], run: Run, path: Path, attached: Attached) -> Session:
