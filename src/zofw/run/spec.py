@@ -12,7 +12,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,7 @@ from zofw.core import Array, MethodLike, Outer, Seed
 from zofw.sets import SetLike
 
 T = TypeVar("T")
+Given: TypeAlias = Any  # what a caller gives for a setting, before it is checked
 PLACE = "    <settings>\n"  # the line of a docstring that the texts of the settings replace
 
 
@@ -34,7 +35,7 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
-def positive_whole(name: str, limit: Any) -> int | None:
+def positive_whole(name: str, limit: Given) -> int | None:
     """Return a limit as an int; None is no limit."""
     if limit is None:
         return None
@@ -43,7 +44,7 @@ def positive_whole(name: str, limit: Any) -> int | None:
     return int(limit)
 
 
-def positive(name: str, limit: Any) -> float | None:
+def positive(name: str, limit: Given) -> float | None:
     """Return a limit as a float; None is no limit."""
     if limit is None:
         return None
@@ -52,7 +53,7 @@ def positive(name: str, limit: Any) -> float | None:
     return float(limit)
 
 
-def size(name: str, given: Any) -> int:
+def size(name: str, given: Given) -> int:
     """Return a number of components, coordinates or outputs."""
     if not isinstance(given, (int, np.integer)) or isinstance(given, bool) or given < 1:
         raise ValueError(f"{name} should be a whole number of at least 1; got {given!r}.")
@@ -69,14 +70,14 @@ def hands(name: str, given: object) -> int:
     return size(name, given)
 
 
-def tolerance(name: str, given: Any) -> float | None:
+def tolerance(name: str, given: Given) -> float | None:
     """Return a tolerance of at least 0, or None."""
     if given is not None and not (is_number(given) and given >= 0):
         raise ValueError(f"{name} should be a number of at least 0; got {given!r}.")
     return None if given is None else float(given)
 
 
-def distance(name: str, given: Any) -> float:
+def distance(name: str, given: Given) -> float:
     """Return a resolution."""
     if not (is_number(given) and 0 <= given < math.inf):
         raise ValueError(
@@ -86,7 +87,7 @@ def distance(name: str, given: Any) -> float:
     return float(given)
 
 
-def rows(name: str, given: Any) -> int | None:
+def rows(name: str, given: Given) -> int | None:
     """Return a number of rows per decade, or None."""
     if given is not None and not (is_number(given) and given >= 0 and float(given).is_integer()):
         raise ValueError(
