@@ -38,3 +38,4 @@ class Answer:
     variance: Array | None = None
     query: int = -1
     late: tuple[Late, ...] = ()
+    left_out: tuple[int, ...] = ()

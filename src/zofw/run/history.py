@@ -85,7 +85,7 @@ def _rows(asked: Open, event: Event, iteration: int) -> Iterator[tuple[object, .
         case Answered() if not asked.parts:
             yield from _means(query, event, Tile(0, query.count, 0, query.size), iteration)
         case Failed():
-            for tile in event.tiles:
+            for tile in event.tiles[:1] if event.lost and asked.rows is None else event.tiles:
                 single = single_evaluations(query, tile)
                 for x, component in single:
                     yield (

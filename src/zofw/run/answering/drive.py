@@ -81,7 +81,7 @@ class Answering:
         self.able = abilities(problem)
         self.foreign: list[Outcome] = []  # that came while something else was evaluated
         self._jobs: dict[OpenAnswer, Job] = {}
-        self._todo: Todo = deque()
+        self.todo: Todo = deque()
 
     def answer(self, session: Session) -> None:
         """Have the open query evaluated, and rows that are owed, until the session asks another one."""
@@ -92,6 +92,9 @@ class Answering:
             answer = OpenAnswer(self.able, asked.query, session.files is not None)
             for part in asked.parts:  # from before this process
                 answer.restore(TilePart(part.tile, Sums(part.values, part.squares)))
+            for event in asked.failures if asked.rows is None else ():
+                if event.lost:
+                    answer.leave_out(event.tiles[0], event.tiles)
             rows = None if asked.rows is None else range(len(asked.rows))
             self._begin(Job(answer, asked.number, rows))
         attempts = Attempts(self, session)
@@ -103,7 +106,7 @@ class Answering:
 
     def _begin(self, job: Job) -> None:
         self._jobs[job.answer] = job
-        self._todo.extend((job.answer, tile) for tile in job.answer.missing())
+        self.todo.extend((job.answer, tile) for tile in job.answer.missing())
 
     def _look_for_owed(self, pending: Sequence[Pending]) -> None:
         """Begin evaluations that a run owed when it was saved; forget queries that owe nothing."""
@@ -127,10 +130,10 @@ class Answering:
         signals = self.signals
         if attempts.stops and signals.received is not None:
             attempts.interrupted = True
-            self._todo.clear()
+            self.todo.clear()
         try:
             waiting, self.foreign[:] = list(self.foreign), []
-            outcomes = self.engine.outcomes(self._todo)
+            outcomes = self.engine.outcomes(self.todo)
             for outcome in itertools.chain(waiting, outcomes) if waiting else outcomes:
                 if outcome is not None and outcome.answer not in self._jobs:
                     self.foreign.append(outcome)
@@ -141,11 +144,11 @@ class Answering:
                         if wait is not None:
                             signals.sleep(wait)
                             again = [(outcome.answer, tile) for tile in outcome.left]
-                            self._todo.extendleft(reversed(again))
+                            self.todo.extendleft(reversed(again))
                 if signals.received is not None:
                     attempts.interrupted |= attempts.stops
                 if attempts.over:
-                    self._todo.clear()
+                    self.todo.clear()
                     self.engine.cancel()
                 elif attempts.answered:
                     return
@@ -280,6 +283,8 @@ class Attempts:
             self.answered |= session.number != self.number
             self._skip(outcome)
             return None
+        if job.rows is None and (short or attempt > self.policy.times) and self._leaves_out(outcome, event):
+            return None
         self.unaffordable = short
         if attempt > self.policy.times and not short:
             self.error = error
@@ -295,12 +300,30 @@ class Attempts:
         tried = attempt > policy.times
         return tried and not policy.gives_up(len(run.failures), run.lost, run.nfev)
 
+    def _leaves_out(self, outcome: Outcome, event: Failed) -> bool:
+        """Leave a component that failed out of a mean, and its other evaluations undone, if the policy skips."""
+        session, policy, answer = self.session, self.policy, outcome.answer
+        cell, todo = event.tiles[0], self.answering.todo
+        if session is None or not policy.skip or not answer.can_leave_out(cell):
+            return False
+        if policy.gives_up(policy.skip, session.run.lost, session.run.nfev):
+            return False
+        own = [tile for one, tile in todo if one is answer]
+        spared, wanted = answer.leave_out(cell, [*outcome.left, *own])
+        others = [(one, tile) for one, tile in todo if one is not answer]
+        todo.clear()
+        todo.extend([*others, *((answer, tile) for tile in wanted)])
+        session.put(Failed(event.query, tuple(spared), event.cost, event.reason, lost=True))
+        if answer.complete:
+            self._tell(session, answer)
+        return True
+
     def _skip(self, outcome: Outcome) -> None:
         """Continue behind the evaluation that was given up."""
         tile = outcome.left[0]
         rest = [tile.cells(tile.start + 1, tile.stop), *outcome.left[1:]]
         again = [(outcome.answer, one) for one in rest if one.start < one.stop]
-        self.answering._todo.extendleft(reversed(again))
+        self.answering.todo.extendleft(reversed(again))
 
     def end(self) -> None:
         """Put the failures that end the query; then drop it, raise, or leave it to the session."""

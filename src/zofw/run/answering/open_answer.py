@@ -5,13 +5,14 @@ from __future__ import annotations
 import bisect
 import itertools
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zofw.core import Answer, Array, Query, Tile
+from zofw.core import Answer, Array, Batch, Query, Tile
 from zofw.problems.abilities import Abilities, Sums
 from zofw.problems.evaluate import TilePart, assemble, reduce_table, tiles
 from zofw.run.files.documents import FileError
@@ -34,6 +35,10 @@ class OpenAnswer:
         self._cells: dict[int, tuple[Array, NDArray[np.bool_]]] = {}
         self._places: dict[Tile, int] = {}
         self._ends: list[int] = []
+        self.left_out: set[int] = set()  # positions of the batch whose components failed
+        self._tables: dict[int, Array] = {}  # of single evaluations, from which one may be left out
+        usual = query.size > 1 and not (query.paired or query.each)
+        self._separable = self.cellwise and usual and self.shards is None
 
     @cached_property
     def token(self) -> str:
@@ -114,8 +119,53 @@ class OpenAnswer:
         """All cells of a tile are known."""
         tile, query = self.tiles[number], self.query
         points = query.width if len(self.tiles) == 1 and not query.each else query.tile_width(tile)
-        self._sums[number] = reduce_table(query, tile, values.reshape(len(query.anchors), points, -1))
+        table = values.reshape(len(query.anchors), points, -1)
+        if self._separable:
+            self._tables[number] = table
+        self._sums[number] = reduce_table(query, tile, table)
         self._left -= 1
+
+    # ------------------------------------------------------------------ components that failed
+
+    def can_leave_out(self, cell: Tile) -> bool:
+        """Return True if the mean may be taken without the component of a cell."""
+        out = self.left_out | {_position(cell)}
+        return self._separable and len(out) <= self.query.size // 2
+
+    def leave_out(self, cell: Tile, rest: Sequence[Tile]) -> tuple[list[Tile], list[Tile]]:
+        """Take the component of a cell out of the mean, and its cells out of what is to be done.
+
+        Returns the cells of ``rest`` that are not evaluated any more, and those that still are.
+        """
+        position = _position(cell)
+        self.left_out.add(position)
+        spared, wanted = [], []
+        for tile in rest:
+            edge = tile.start
+            for at in range(tile.start, tile.stop):
+                if _position(one := tile.cells(at, at + 1)) == position:
+                    wanted += [tile.cells(edge, at)] if edge < at else []
+                    spared.append(one)
+                    edge = at + 1
+            wanted += [tile.cells(edge, tile.stop)] if edge < tile.stop else []
+        for tile in spared:
+            self.fill(TilePart(tile, Sums(np.zeros(1))))
+        return spared, wanted
+
+    def _without(self) -> Answer:
+        """Return the means over the components that were not left out."""
+        query = self.query
+        out = np.array(sorted(self.left_out))
+        kept = np.setdiff1d(np.arange(query.size), out)
+        smaller = replace(query, batch=Batch(query.batch.n, query.batch.slice(0, query.size)[kept]))
+        tiles, sums = [], []
+        for number, tile in enumerate(self.tiles):
+            top, bottom = (int(at - np.count_nonzero(out < at)) for at in (tile.top, tile.bottom))
+            if top < bottom:
+                tiles.append(tile._replace(top=top, bottom=bottom))
+                mine = np.isin(np.arange(tile.top, tile.bottom), kept)
+                sums.append(reduce_table(smaller, tiles[-1], self._tables[number][:, :, mine]))
+        return assemble(smaller, tiles, sums)
 
     def restore(self, part: TilePart) -> None:
         """Enter what a journal has of this query, or say that it is not of this query."""
@@ -138,6 +188,8 @@ class OpenAnswer:
 
     def answer(self) -> Answer:
         """Return all tiles together, in their fixed order."""
+        if self.left_out:
+            return self._without()
         return assemble(self.query, self.tiles, [sums for sums in self._sums if sums is not None])
 
     # ------------------------------------------------------------------ single evaluations by number
@@ -162,3 +214,8 @@ class OpenAnswer:
         """Which of all single evaluations the first of some cells is."""
         place = self._place(tile)
         return tile.start + (self._ends[place - 1] if self.units and place else 0)
+
+
+def _position(cell: Tile) -> int:
+    """Return the position in the batch of the component of the first of some cells."""
+    return cell.top + cell.start % (cell.bottom - cell.top)

@@ -40,7 +40,8 @@ class Part:
 class Failed:
     """Evaluations without a value: ``cost`` is charged, ``again`` were lost with their worker.
 
-    ``lost`` says that a query with ``enough`` gets NaN for these rows instead of waiting for them.
+    ``lost`` says that they are given up: a query with ``enough`` gets NaN for these rows, another one
+    means without the component of the first tile, of which the other tiles are not evaluated.
     """
 
     query: int

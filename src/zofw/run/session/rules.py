@@ -112,7 +112,10 @@ class Rules(Stepping):
             self._charge(asked.query.purpose.line, asked.left)
             answer = Answer.__new__(Answer)
             late = self._late() if run.late else ()
-            vars(answer).update(values=event.values, variance=event.variance, query=asked.number, late=late)
+            vars(answer).update(
+                values=event.values, variance=event.variance, query=asked.number, late=late,
+                left_out=tuple(sorted(asked.left_out)),
+            )  # fmt: skip
             self._use(answer)
             return
         for row in np.flatnonzero(np.isnan(asked.rows)).tolist():
@@ -139,7 +142,8 @@ class Rules(Stepping):
         self.task.paid += query.cost
         run.number = asked.number + 1
         self.open = None
-        if run.n == 1 or (query.batch.indices is None and not query.paired):
+        whole = run.n == 1 or (query.batch.indices is None and not query.paired)
+        if whole and not asked.left_out:
             values = objective(run.outer, answer.values)[:, None] if query.each else answer.values
             if asked.rows is not None:
                 values = np.where(np.isnan(values), math.inf, values)
@@ -223,8 +227,14 @@ class Rules(Stepping):
                         self._late_row(event.query, row, math.nan)
             return
         asked.failures.append(event)
-        if asked.rows is not None and (event.lost or (self.short and event.tiles)):
+        if event.lost or (asked.rows is not None and self.short and event.tiles):
+            asked.spared += sum(map(asked.query.tile_cost, event.tiles))
             self._remember(asked, [event])
+            if asked.rows is None:  # means over the other components
+                cell = event.tiles[0]
+                asked.left_out.add(cell.top + cell.start % (cell.bottom - cell.top))
+                run.reasons["failed"] = "some means leave out components that failed at their points"
+                return
             for tile in event.tiles:
                 asked.lost |= {*range(tile.start, tile.stop)}
                 asked.arrived += tile.stop - tile.start
@@ -246,14 +256,14 @@ class Rules(Stepping):
     def _remember(self, asked: Open, failures: list[Failed]) -> None:
         """Remember single evaluations that have failed for good."""
         for event in failures:
-            for tile in event.tiles:
+            for tile in event.tiles[:1] if asked.rows is None else event.tiles:
                 for x, component in single_evaluations(asked.query, tile):
                     self.run.failures.append(FailedPoint(x, component, event.reason))
 
     def _dropped(self) -> None:
         run, asked = self.run, self.open
         assert asked is not None
-        self._remember(asked, asked.failures)
+        self._remember(asked, [event for event in asked.failures if not event.lost])
         self._withdraw()
         run.dropped += 1
         self._close()

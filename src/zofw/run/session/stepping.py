@@ -34,13 +34,15 @@ class Open:
     failures: list[Failed] = field(default_factory=list)
     best: Known | None = None
     rows: Array | None = None  # of a query with ``enough``; NaN for those that have not come
-    lost: set[int] = field(default_factory=set)
+    lost: set[int] = field(default_factory=set)  # rows of it that will not come
+    left_out: set[int] = field(default_factory=set)  # positions of the batch
+    spared: int = 0  # evaluations that will not be made
     arrived: int = 0  # its rows and those of earlier queries, lost ones too
 
     @property
     def left(self) -> int:
         """Return the evaluations that are still to be paid for."""
-        return self.query.cost - self.paid - len(self.lost)
+        return self.query.cost - self.paid - self.spared
 
 
 class Stepping:
