@@ -616,3 +616,22 @@ def test_equal_values_certify_nothing(n: int) -> None:
     result = minimize(problem, zofw.Simplex(), budget=200 * n, rng=0, method="explore-correct", diagnose=0)
     assert result.status is zofw.Status.STALLED and "f returned 0.25 at all points" in result.message
     assert result.nfev < 100 * n
+
+
+def test_nothing_is_asked_again_and_again_where_a_step_is_refused() -> None:
+    """A small network: negative curvature promised steps that were refused, and the same slopes were bought again."""
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal((40, 4))
+    y, asked, known = np.sign(Z[:, 0] * Z[:, 1]), 0, set()
+
+    def f(X: np.ndarray, i: np.ndarray) -> np.ndarray:
+        nonlocal asked
+        asked += len(X) * len(i)
+        known.update((x.tobytes(), int(k)) for x in X for k in i)
+        hidden = np.tanh(np.einsum("ip,kph->kih", Z[i], X[:, :16].reshape(-1, 4, 4)))
+        return np.logaddexp(0, -y[i] * (np.einsum("kih,kh->ki", hidden, X[:, 16:20]) + X[:, 20:]))
+
+    problem = BlackBox(f, dim=21, n=40, vectorized=True)
+    result = minimize(problem, zofw.Box(-3.0, 3.0), budget=88_000, rng=1, diagnose=0)
+    assert 1 - len(known) / asked < 0.25  # 74 % before
+    assert f(result.x[None], np.arange(40)).mean() < 0.66

@@ -53,6 +53,16 @@ def test_a_step_is_shortened_by_the_parabola_through_its_values() -> None:
     assert end.value.value == pytest.approx((second, 1.9))
 
 
+@pytest.mark.parametrize(("fall", "share"), [(0.02, 0.0), (0.2, 1.0)])
+def test_a_step_along_negative_curvature_has_to_bring_a_tenth_of_what_the_model_promises(fall, share) -> None:
+    task, x, step = Task(zofw.L1Ball(5.0), 3, 300), np.zeros(3), np.eye(3)[0]
+    search = approved(task, x, step, task.all, 2.0, slope=0.0, bend=-2.0, tries=1)  # a decrease of 1
+    next(search)
+    with pytest.raises(StopIteration) as end:
+        search.send(Answer(np.array([[2.0 - fall]])))
+    assert end.value.value[0] == share
+
+
 def test_an_atom_of_both_mixtures_stands_once() -> None:
     """Partial steps double the atoms otherwise, and the small quadratic programme stands still."""
     a, b, c = (Dense(row) for row in np.eye(3))

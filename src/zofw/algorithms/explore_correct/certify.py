@@ -49,6 +49,8 @@ def sweep(task: Task, state: State) -> Action:
 def certify(task: Task, state: State, rng: np.random.Generator) -> Action:
     """Bound the gap at x, starting from the belief."""
     found = yield from certificate.certify(task, _evidence(state), rng, state.model.unit)
+    if found.values.coarser > state.values.coarser:
+        state = replace(state, model=replace(state.model, vain=()))
     return _taken_in(state, found)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.state import Action, Choice, Model, State
+from zofw.algorithms.explore_correct.state import Action, Candidate, Choice, Model, State
 from zofw.algorithms.model.line_search import approved
 from zofw.algorithms.model.mixture import carrying
 from zofw.algorithms.model.quadratic import simplex_step
@@ -149,10 +149,11 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
         taken = float(-lin > 2 * noise)
     else:  # the best atom already, on this batch: what a slope of one standard error would bring
         noise, taken = gain(math.sqrt(float(error.sum()) / max(len(live), 1)), unit * far), 0.0
-    p, lin, decrease = taken * p, taken * lin, taken * (2 - taken) * decrease
+    slope, bend = taken * float(c @ p), taken * min(float(p @ H @ p), 0.0)
+    p, decrease = taken * p, taken * (2 - taken) * decrease
     step = np.asarray(D @ p)
     theta, value = yield from approved(
-        task, state.x, step, got.batch, got.value, lin, longest=0.7, tries=6, lost=small
+        task, state.x, step, got.batch, got.value, slope, bend=bend, longest=0.7, tries=6, lost=small
     )
     refused = taken > 0 and theta < 1
     p, seen, promised = theta * p, max(got.value - value, 0.0), decrease
@@ -170,9 +171,12 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
         noise=noise,
         unit=unit,
         tried=True,
+        vain=(),
         disappointed=old.disappointed + 1 if rest == 0 and brought < choice.worth / 16 else 0,
         spread=float(max(got.v[live] / sq[live], default=0.0)),
     )
+    if rest == 0 and not p.any():  # the same again at this x would move nothing again
+        model = replace(model, vain=(*old.vain, named(choice.candidates)))
     still, drift = not p.any(), DRIFT * abs(float(p @ H @ p)) * unit
     bent = H @ p  # turns the slopes into those at the new x, as far as the model is right
     turn = unit * float(np.linalg.norm(D @ p))
@@ -190,6 +194,11 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
         value=value,
         brought=brought,
     )
+
+
+def named(candidates: tuple[Candidate, ...]) -> str:
+    """Return a name of a set of candidates."""
+    return " ".join(sorted(candidate.atom.key().hex() for candidate in candidates))
 
 
 def gain(slope: float, bend: float) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from zofw.algorithms.explore_correct.certify import certificate_price, goal, spent
-from zofw.algorithms.explore_correct.correct import PROGRESS, Plan, gain, offsets
+from zofw.algorithms.explore_correct.correct import PROGRESS, Plan, gain, named, offsets
 from zofw.algorithms.explore_correct.explore import LINE, QUERIES_PER_CALL
 from zofw.algorithms.explore_correct.moves import Moves
 from zofw.algorithms.explore_correct.state import Candidate, Choice, Proposal, State
@@ -178,6 +178,12 @@ def correction(task: Task, state: State, proposal: Proposal) -> Choice:
         if (promise + candidate.promise) * cost < promise * more:
             break
         candidates, promise, batch, cost = (*candidates, candidate), promise + candidate.promise, size, more
+    if batch == task.n and model.vain:
+        while candidates and named(candidates) in model.vain:
+            candidates = candidates[:-1]
+        best = max((c.promise for c in candidates), default=0.0)
+        promise = 0.0 if named(candidates) in model.vain else saved + again + max(best, shown)
+        batch, cost = affordable(task, state, len(candidates), most)
     if len(model.atoms) + len(candidates) == 1 and np.array_equal(model.atoms[0].dense(), state.origin):
         promise = 0.0  # nothing to measure
     return Choice("correct", cost, promise / 4.0**model.disappointed, candidates, batch)

@@ -68,6 +68,9 @@ class Model(Mixture):
     unit: float = 0.0  # mean curvature along a unit vector towards an atom
     spread: float = 0.0  # greatest variance over components of a slope along a unit vector towards an atom
     disappointed: int = 0  # corrections in a row that brought less than a sixteenth of what they had promised
+    vain: tuple[
+        str, ...
+    ] = ()  # sets of candidates with which a correction on all components moved nothing at this x
     tried: bool = False  # a correction was made: curvatures have been seen
 
 

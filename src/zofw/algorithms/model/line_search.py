@@ -24,6 +24,7 @@ def approved(
     slope: float,
     promised: float = math.inf,
     *,
+    bend: float = 0.0,
     scale: float = 1.0,
     longest: float = 0.5,
     tries: int = 8,
@@ -31,17 +32,19 @@ def approved(
 ) -> Generator[Query, Answer, tuple[float, float]]:
     """Return the share θ of a step that values on the batch approve, and the value there; 0 and ``before`` if none does.
 
-    ``before`` and ``slope`` belong to θ = 0, and ``promised`` is the decrease of the whole step. ``scale`` multiplies the mean over
+    ``before`` and ``slope`` belong to θ = 0, ``bend`` is a curvature of at most 0 along the step, and ``promised`` the decrease of the
+    whole step. ``scale`` multiplies the mean over
     the batch. A step whose slope brings less than ``lost`` is approved: rounding hides whether it should be.
     """
     theta, tried = 1.0, 0
-    while slope < 0 and tried < tries and len(batch) <= task.remaining:
+    while min(slope, slope + bend / 2) < 0 and tried < tries and len(batch) <= task.remaining:
         query = Query(x + theta * step, batch, purpose=Purpose.LINE_SEARCH)
         value = scale * float((yield query).values[0, 0])
-        enough = before - value >= ARMIJO * theta * min(-slope, promised) and value < before
-        if enough or -theta * slope < lost:
+        decrease = theta * -slope - theta**2 * bend / 2  # that the model promises
+        enough = before - value >= ARMIJO * min(decrease, theta * promised) and value < before
+        if enough or decrease < lost:
             return theta, value
-        bend = 2 * (value - before - theta * slope) / theta**2
-        minimiser = -slope / bend if bend > 0 else 0.0
+        curvature = 2 * (value - before - theta * slope) / theta**2
+        minimiser = -slope / curvature if curvature > 0 else 0.0
         theta, tried = min(max(minimiser, SHORTEST * theta), longest * theta), tried + 1
     return 0.0, before

@@ -100,8 +100,9 @@ def probe(task: Task, x: Array, rng: np.random.Generator) -> Generator[Query, An
     again = abs(float((yield Query(x, batch, purpose=Purpose.NOISE)).values[0, 0]) - value)
     spread, near = float(np.ptp(rises)), answer.values[0, [-1, 0, 1, 2]]
     # nearer by, values were equal: they come in steps, which may be as high as all that was seen
-    noise = max(again, table_noise(near, spacing > SPACINGS[0], spread)) * math.sqrt(len(batch))
-    random = again > max(RANDOM * spread, ROUNDING * float(np.abs(near).max()))
+    rounding = ROUNDING * float(np.abs(answer.values).max())  # at x alone it is too little where f(x) = 0
+    noise = max(again, rounding, table_noise(near, spacing > SPACINGS[0], spread)) * math.sqrt(len(batch))
+    random = again > max(RANDOM * spread, rounding)
     return Values(noise, spread, size, random=random), value
 
 
