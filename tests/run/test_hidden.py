@@ -75,3 +75,21 @@ def test_a_run_that_left_components_out_resumes_to_the_same_bits(tmp_path):
     table = zofw.evaluations(tmp_path / "run.npz")
     assert table.evaluations.sum() == again.nfev
     assert again.nit >= whole.nit - 2 and again.nfev <= 1500
+
+
+@pytest.mark.parametrize("method", ["auto", "interpolation", "zo-fw", "zsfw-dvr", "explore-correct"])
+@pytest.mark.parametrize("wall", [0.0, 0.25])
+def test_no_point_that_failed_is_bought_twice_and_the_run_ends_with_what_it_has(method, wall):
+    calls, failed = [], set()
+
+    def f(x):
+        calls.append(x.tobytes())
+        if x[0] > wall:
+            assert x.tobytes() not in failed, "bought twice"
+            failed.add(x.tobytes())
+            raise ValueError("infeasible")
+        return float(((x - 0.3) ** 2).sum())
+
+    box, start = zofw.Box(-np.ones(4) / 2, np.ones(4) / 2), -0.4 * np.ones(4)
+    result = zofw.minimize(f, box, x0=start, budget=150, method=method, rng=0, on_error="skip")
+    assert result.nfev == len(calls) <= 150 and result.fun <= f(start) and result.x[0] <= wall

@@ -21,7 +21,7 @@ import numpy as np
 
 from zofw.core import Array, Batch, EvaluationError, Problem, Query, Tile
 from zofw.problems.abilities import Sums, abilities
-from zofw.problems.evaluate import TilePart
+from zofw.problems.evaluate import TilePart, single_evaluations
 from zofw.run.answering.engine import Engine, ExecutorError, Outcome, Todo
 from zofw.run.answering.open_answer import OpenAnswer
 from zofw.run.answering.policy import Escaped, KeyboardStop, Retry
@@ -33,6 +33,8 @@ from zofw.run.session.events import Failed, Part
 from zofw.run.session.session import Session
 
 logger = logging.getLogger("zofw")
+
+ASKED_AGAIN = 3  # queries in a row for points that have failed, before the run is stopped
 
 
 class Job:
@@ -82,6 +84,7 @@ class Answering:
         self.foreign: list[Outcome] = []  # that came while something else was evaluated
         self._jobs: dict[OpenAnswer, Job] = {}
         self.todo: Todo = deque()
+        self._again, self._paid = 0, -1  # queries for points that failed, since so much was paid
 
     def answer(self, session: Session) -> None:
         """Have the open query evaluated, and rows that are owed, until the session asks another one."""
@@ -97,12 +100,36 @@ class Answering:
                     answer.leave_out(event.tiles[0], event.tiles)
             rows = None if asked.rows is None else range(len(asked.rows))
             self._begin(Job(answer, asked.number, rows))
+            skips = self.policy.skip and session.run.failures and asked.rows is None
+            if skips and self._failed_before(session, answer):
+                self.todo.clear()
+                return
         attempts = Attempts(self, session)
         self._work(attempts)
         if asked is not None and asked.rows is None:
             del self._jobs[answer]
         if attempts.over or not attempts.answered:
             attempts.end()
+
+    def _failed_before(self, session: Session, answer: OpenAnswer) -> bool:
+        """Give up a query that asks for an evaluation that has failed for good: at no cost, and a few times only."""
+        run = session.run
+        failures = {(one.x.tobytes(), one.component): one for one in run.failures}
+        cells = (cell for tile in answer.missing() for cell in single_evaluations(answer.query, tile))
+        found = next((failures[key] for x, i in cells if (key := (x.tobytes(), i)) in failures), None)
+        if found is None or answer.can_leave_out(answer.tiles[0].cells(0, 1)):
+            return False
+        self._again = self._again + 1 if self._paid == run.nfev else 1
+        self._paid = run.nfev
+        logger.info("Query %d asks for a point that has failed before: %s", session.number, found.reason)
+        if self._again <= ASKED_AGAIN or run.closing is not None:
+            session.drop()
+        else:
+            session.stop(
+                Status.STALLED,
+                f"{run.method.name} asks again for a point at which f has failed for good: {found.reason}",
+            )
+        return True
 
     def _begin(self, job: Job) -> None:
         self._jobs[job.answer] = job
