@@ -8,6 +8,7 @@ adapter                    purpose                                              
 `ZOVotingRegressor`        weights of regressors for any scorer of scikit-learn       ``data``
 `ZOSampler`                an Optuna sampler for weights and other convex sets        ``optuna``
 `ZOFrankWolfe`             an algorithm of optimagic                                  ``optimagic``
+`ZOGenerator`              a generator of gest-api: libEnsemble, Xopt, optimas         ``gest``
 `ZOLeastSquares`           the same for optimagic's least-squares problems            ``optimagic``
 `minimize_module`          the parameters of a torch module in a set                  ``torch``
 `UniversalPerturbation`    an evasion attack of the Adversarial Robustness Toolbox    ``art``
@@ -21,6 +22,7 @@ from zofw.extras import extra
 PLACES = {
     "UniversalPerturbation": "art",
     "ZOFrankWolfe": "optimagic",
+    "ZOGenerator": "gest",
     "ZOLeastSquares": "optimagic",
     "ZOSampler": "optuna",
     "ZOVotingClassifier": "voting",

@@ -11,7 +11,7 @@ from optimagic.optimization.internal_optimization_problem import InternalOptimiz
 from optimagic.typing import AggregationLevel
 
 from zofw.adapters.scipy import solved
-from zofw.core import Array, MethodLike
+from zofw.core import Array, Indices, MethodLike
 from zofw.problems import BlackBox
 from zofw.residuals import least_squares
 from zofw.run.record.result import Result
@@ -26,7 +26,7 @@ from zofw.sets import Box, Region, SetLike, as_set
     needs_jac=False,
     needs_hess=False,
     needs_bounds=False,
-    supports_parallelism=False,
+    supports_parallelism=True,
     supports_bounds=True,
     supports_infinite_bounds=True,
     supports_linear_constraints=False,
@@ -48,6 +48,8 @@ class ZOFrankWolfe(algorithm.Algorithm):
         Most evaluations, the one of the final value included, and most iterations.
     convergence_gap_tol
         Compared with a bound of the Frank-Wolfe gap; None for never.
+    n_cores
+        Points that optimagic evaluates at the same time, by its batch evaluator; ``interpolation`` asks for so many at once.
     seed
         Of everything random.
 
@@ -69,6 +71,7 @@ class ZOFrankWolfe(algorithm.Algorithm):
     stopping_maxfun: int = 10_000
     stopping_maxiter: int = 1_000_000
     convergence_gap_tol: float | None = None
+    n_cores: int = 1
     seed: int | None = None
 
     def _solve_internal_problem(
@@ -76,8 +79,13 @@ class ZOFrankWolfe(algorithm.Algorithm):
     ) -> algorithm.InternalOptimizeResult:
         """What optimagic calls with flat parameters."""
         region = region_of(self.set, problem)
+
+        def batch(X: Array, components: Indices) -> Array:
+            return np.array(problem.batch_fun([*X], n_cores=self.n_cores), dtype=float)[:, None]
+
+        alone = self.n_cores == 1
         result = solved(
-            BlackBox(problem.fun, dim=x0.size),
+            BlackBox(problem.fun if alone else batch, dim=x0.size, vectorized=not alone),
             region,
             self.stopping_maxfun,
             x0=x0,
@@ -85,6 +93,7 @@ class ZOFrankWolfe(algorithm.Algorithm):
             max_iter=self.stopping_maxiter,
             gap_tol=self.convergence_gap_tol,
             rng=self.seed,
+            workers=self.n_cores,
             progress=False,
         )
         return as_internal(result)

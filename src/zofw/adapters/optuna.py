@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +18,7 @@ from zofw.run import Session
 from zofw.sets import SetLike, as_set, can_clip
 
 ASKED = "zofw:request"  # the attribute of a trial that says which evaluation it makes
+ORDER = "zofw:order:"  # attributes of a study that say in which order the run has taken trials
 SEED = "zofw:seed"  # the attribute of a study that every worker's sampler starts from
 
 
@@ -37,6 +40,8 @@ class ZOSampler(optuna.samplers.BaseSampler):
         Most trials of the run; later ones evaluate the point that it found.
     method
         As in :func:`zofw.minimize`.
+    workers
+        Trials that run at the same time: the ``n_jobs`` of ``study.optimize``, or the processes that share the study.
     seed
         Of everything random. By default one is drawn and kept in the study.
     independent
@@ -69,6 +74,7 @@ class ZOSampler(optuna.samplers.BaseSampler):
         *,
         budget: int,
         method: MethodLike = "auto",
+        workers: int = 1,
         seed: int | None = None,
         independent: optuna.samplers.BaseSampler | None = None,
     ) -> None:
@@ -78,10 +84,11 @@ class ZOSampler(optuna.samplers.BaseSampler):
             )
         self.set, self.names = as_set(set), [*names]
         self.set.check_dim(len(self.names))
-        self.budget, self.method, self.seed = budget, method, seed
+        self.budget, self.method, self.workers, self.seed = budget, method, workers, seed
         self.independent = optuna.samplers.RandomSampler(seed) if independent is None else independent
         self._desk: Desk | None = None
-        self._fed: dict[int, str] = {}  # finished trials that the run knows
+        self._order: list[int] = []  # finished trials that the run knows, in the order in which it took them
+        self._lock = threading.RLock()  # n_jobs are threads
 
     def suggest(self, trial: Trial) -> Array:
         """x of a trial."""
@@ -105,6 +112,10 @@ class ZOSampler(optuna.samplers.BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, float]:
         """The next point that the run asks for and no other trial is evaluating."""
+        with self._lock:
+            return self._sample(study, trial)
+
+    def _sample(self, study: Study, trial: FrozenTrial) -> dict[str, float]:
         desk = self._replayed(study)
         others = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,))
         taken = {other.system_attrs.get(ASKED) for other in others if other.number != trial.number}
@@ -134,19 +145,26 @@ class ZOSampler(optuna.samplers.BaseSampler):
         self.independent.reseed_rng()
 
     def _replayed(self, study: Study) -> Desk:
-        """Return the run with the values of all finished trials."""
-        if self._desk is None:
-            self._desk = self._begun(study)
+        """Return the run with the values of all finished trials, taken in the order that the study keeps."""
+        attributes = study._storage.get_study_system_attrs(study._study_id)
+        kept = [attributes[name] for name in sorted(attributes) if name.startswith(ORDER)]
+        if self._desk is None or self._order != kept[: len(self._order)]:
+            self._desk, self._order = self._begun(study), []
+        states = (optuna.trial.TrialState.COMPLETE,)
+        finished = {trial.number: trial for trial in study.get_trials(deepcopy=False, states=states)}
+        new = [
+            number for number, trial in finished.items() if number not in kept and ASKED in trial.system_attrs
+        ]
         sign = -1.0 if study.direction == optuna.study.StudyDirection.MAXIMIZE else 1.0
-        for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,)):
-            asked = trial.system_attrs.get(ASKED)
-            if asked is None or trial.number in self._fed:
+        for place, number in enumerate([*kept, *new]):
+            if place < len(self._order):
                 continue
-            self._fed[trial.number] = asked
-            try:
-                self._desk.tell(asked, sign * trial.value)
-            except AnswerError:  # a second answer to the same request, or one that came too late
-                continue
+            if place >= len(kept):
+                study._storage.set_study_system_attr(study._study_id, f"{ORDER}{place:08d}", number)
+            self._order.append(number)
+            trial = finished[number]
+            with contextlib.suppress(AnswerError):  # a second answer to the same request, or a late one
+                self._desk.tell(trial.system_attrs[ASKED], sign * trial.value)
         return self._desk
 
     def _begun(self, study: Study) -> Desk:
@@ -161,6 +179,7 @@ class ZOSampler(optuna.samplers.BaseSampler):
             method=self.method,
             budget=self.budget,
             rng=seed,
+            workers=self.workers,
             inside=True,
             diagnose=0,
         )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Self, TypeAlias
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import base, metrics, model_selection
 from sklearn import utils as utilities
-from sklearn.utils import multiclass, validation
+from sklearn.utils import multiclass, parallel, validation
 
 from zofw.core import Array, Matrix, MethodLike
 from zofw.problems import BlackBox
@@ -34,6 +35,7 @@ class _Voting(base.BaseEstimator):
         budget: int = 500,
         method: MethodLike = "auto",
         random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.estimators = estimators
         self.scoring = scoring
@@ -42,6 +44,7 @@ class _Voting(base.BaseEstimator):
         self.budget = budget
         self.method = method
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _weigh(self, X: Matrix, y: ArrayLike, table: Array, judged: _Classifies | _Regresses) -> None:
         """Fit the estimators, and find the weights of the table (estimators, samples, …) that score best."""
@@ -49,24 +52,23 @@ class _Voting(base.BaseEstimator):
         best: list[tuple[float, Array]] = []
         self.n_queries_ = 0
 
-        def loss(w: Array) -> float:
-            self.n_queries_ += 1
-            value = -float(scorer(judged.saying(np.tensordot(w, table, axes=1)), X, y))
-            if not best or value < best[0][0]:
-                best[:] = [(value, np.array(w))]
-            return value
+        side_by_side = parallel.Parallel(n_jobs=self.n_jobs)
+
+        def losses(W: Array, components: object = None) -> Array:
+            self.n_queries_ += len(W)
+            scores = side_by_side(parallel.delayed(_score)(scorer, judged, w, table, X, y) for w in W)
+            i = int(np.argmax(scores))
+            if not best or -scores[i] < best[0][0]:
+                best[:] = [(-scores[i], np.array(W[i]))]
+            return -np.array(scores)[:, None]
 
         count, region = len(table), as_set(self.set)
         start = np.asarray(region.initial_point(count))
         seed = int(utilities.check_random_state(self.random_state).randint(2**31 - 1))
-        loss(start)
-        for i in range(count):
-            alone = np.eye(count)[i]
-            if region.contains(alone):
-                loss(alone)
+        losses(np.array([start, *(alone for alone in np.eye(count) if region.contains(alone))]))
         if count > 1:
             result = minimize(
-                BlackBox(loss, dim=count),
+                BlackBox(losses, dim=count, vectorized=True),
                 region,
                 x0=best[0][1],
                 method=self.method,
@@ -75,8 +77,9 @@ class _Voting(base.BaseEstimator):
                 inside=True,
                 diagnose=0,
                 progress=False,
+                workers=joblib.effective_n_jobs(self.n_jobs),
             )
-            loss(region.clip(result.x) if can_clip(region) else result.x)
+            losses((region.clip(result.x) if can_clip(region) else result.x)[None, :])
         self.best_score_, self.weights_ = -best[0][0], best[0][1]
         self.estimators_ = [base.clone(estimator).fit(X, y) for _, estimator in self._named()]
 
@@ -91,7 +94,9 @@ class _Voting(base.BaseEstimator):
         """What each estimator says of samples it was not fitted to, (estimators, samples, …)."""
         return np.array(
             [
-                model_selection.cross_val_predict(base.clone(estimator), X, y, cv=self.cv, method=method)
+                model_selection.cross_val_predict(
+                    base.clone(estimator), X, y, cv=self.cv, method=method, n_jobs=self.n_jobs
+                )
                 for _, estimator in self._named()
             ]
         )
@@ -108,6 +113,18 @@ class _Voting(base.BaseEstimator):
             utilities.get_tags(estimator).input_tags.sparse for _, estimator in self._named()
         )
         return tags
+
+
+def _score(
+    scorer: Callable[..., float],
+    judged: _Classifies | _Regresses,
+    w: Array,
+    table: Array,
+    X: Matrix,
+    y: ArrayLike,
+) -> float:
+    """Return the score of the mixture with weights w."""
+    return float(scorer(base.clone(judged).saying(np.tensordot(w, table, axes=1)), X, y))
 
 
 class ZOVotingClassifier(base.ClassifierMixin, _Voting):
@@ -133,6 +150,8 @@ class ZOVotingClassifier(base.ClassifierMixin, _Voting):
         As in :func:`zofw.minimize`.
     random_state
         Seed, ``RandomState`` or None.
+    n_jobs
+        Weights that are scored, and folds that are fitted, at the same time, as in scikit-learn.
 
     Attributes
     ----------

@@ -18,9 +18,11 @@ import numpy as np
 
 from zofw.core import Problem
 from zofw.extras import extra
+from zofw.problems.abilities import abilities
+from zofw.run.answering.engine import Engine, Here
 from zofw.run.spec import size
 from zofw.run.workers import tasks
-from zofw.run.workers.workers import Executor, ExecutorLike, OwnExecutor, Scatters, Workers, as_engine
+from zofw.run.workers.workers import Executor, ExecutorLike, OwnExecutor, Scatters, as_engine
 
 GATHER_SECONDS = 0.002  # that tasks for one call of a map may come apart
 MapLike: TypeAlias = Callable[..., Iterable[object]]
@@ -32,7 +34,7 @@ class Crew(NamedTuple):
     """The number of workers, the engine that has their work done, and a sentence about them for ``reasons``."""
 
     number: int
-    engine: Workers
+    engine: Engine
     reason: str
 
 
@@ -40,6 +42,8 @@ def crew(workers: WorkersLike, problem: Problem, timeout: float | None) -> Crew:
     """Return the workers that ``workers=`` means."""
     if isinstance(workers, (int, float, str, np.integer)):
         number = size("workers", workers)
+        if problem.n == 1 and abilities(problem).cells is None:
+            return Crew(number, Here(problem, timeout), f"{number} points in one call of the function")
         make, reason = own_pool(number, problem)
         return Crew(number, as_engine(make, problem, timeout), reason)
     if isinstance(workers, (Executor, Scatters)):
