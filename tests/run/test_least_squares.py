@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.optimize
+from benchmarks import more_wild
 
 import zofw
 from zofw import outer
@@ -149,3 +150,18 @@ def test_functions_of_scenarios_are_what_they_say():
     assert outer.Weights([1, 1, 1, 1], failures=0.3).of(v)[0] == pytest.approx(8.0)
     with pytest.raises(ValueError, match="4 numbers of at least 0"):
         outer.Weights([1, -1, 1, 1]).check(4)
+
+
+@pytest.mark.parametrize("row", [3, 8, 14, 20, 33, 48])
+def test_residuals_are_never_worse_than_their_sum(row):
+    """After 8(d + 1) calls, on problems of Moré and Wild."""
+    problem = more_wild.Problem(row)
+    number, d, m, _ = more_wild.ROWS[row]
+    box, budget = zofw.Box(problem.lower, problem.upper), 8 * (d + 1)
+    vector = lambda x: more_wild.residuals(number, d, m, x)  # noqa: E731
+    asked = {"x0": problem.x0, "rng": 0, "progress": False}
+    own = zofw.least_squares(vector, box, m=m, budget=budget, **asked)
+    whole = zofw.minimize(lambda x: float(np.sum(vector(x) ** 2)), box, budget=budget, **asked)
+    parts = zofw.minimize(lambda x, i: vector(x)[i] ** 2, box, n=m, budget=m * budget, **asked)
+    rounding = 1e-12 * problem.value(problem.x0)
+    assert 2 * own.fun <= 1.1 * min(whole.fun, m * parts.fun) + rounding

@@ -16,6 +16,7 @@ J. Larson, S. M. Wild, Manifold sampling for optimizing nonsmooth nonconvex comp
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,6 +39,8 @@ HALVINGS = 6
 @dataclass(frozen=True)
 class Models(State):
     """The state of interpolation, with a vector of component values at every point and a model of each component."""
+
+    own_start: ClassVar[float] = 0.01  # a model of each component needs less room
 
     vectors: Array = field(default_factory=lambda: np.zeros((1, 0)))  # (N, M)
     J: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (M, r), at the best point

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,6 +26,8 @@ SAME_POINT = 1e-14  # of the diameter: rounding, and the value is known
 @dataclass(frozen=True)
 class State:
     """Every point and value so far, the points that the model goes through, the model, the radii."""
+
+    own_start: ClassVar[float] = 0.025  # of the width: the first radius around a start of the user
 
     t: int
     x: Array

@@ -18,7 +18,6 @@ from zofw.core import WORST, Array, Indices, Task
 
 FIRST_WIDTH = 0.25  # of the mean width of the set
 FIRST_RADIUS = (0.06, 0.15)  # of its diameter: the least and the most
-OWN_START = 0.025  # of the width: whoever gives a start thinks it a good one
 LEAST_RADIUS = 1e-12  # of the diameter
 STEP = 2.0  # times its length at least: ρ, of a step that is tried
 MOST_POINTS = 250  # or 3r/2: r + 2 would leave one number for all of H
@@ -53,7 +52,7 @@ def planned(task: Task, frame: Frame, state: State) -> tuple[State, Indices, Arr
     """Set the first radius. Return also the known points that are near and the points along the directions without one."""
     own = not np.array_equal(state.x, task.set.initial_point(task.dim))
     least, most = (share * state.size for share in FIRST_RADIUS)
-    delta = OWN_START * state.width if own else min(max(FIRST_WIDTH * state.width, least), most)
+    delta = state.own_start * state.width if own else min(max(FIRST_WIDTH * state.width, least), most)
     delta = max(delta, STEP * frame.coarsest)
     near = np.zeros(0, dtype=np.int64)
     if len(state.points) > 1:
