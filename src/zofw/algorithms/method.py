@@ -23,7 +23,7 @@ from zofw.algorithms.facts import Estimate as Estimate
 from zofw.algorithms.facts import Facts as Facts
 from zofw.algorithms.registry import methods as methods
 from zofw.core import Array, Step, Task
-from zofw.schedules import Schedule, as_schedule
+from zofw.schedules import Schedule
 
 
 @dataclass(frozen=True)
@@ -104,4 +104,4 @@ def _rule(hint: object) -> settings.Rule | None:
 
 def at(t: int, *schedules: float | Schedule) -> tuple[float, ...]:
     """Return the values at iteration t of numbers and schedules."""
-    return tuple(as_schedule(schedule)(t) for schedule in schedules)
+    return tuple([s(t) if callable(s) else float(s) for s in schedules])
