@@ -204,3 +204,18 @@ def test_what_enough_may_be():
             Query(np.zeros((2, 3)), zofw.core.Batch(1), **wrong)
     with pytest.raises(ValueError, match="for the VALUE stencil and one component"):
         Query(np.zeros((2, 3)), zofw.core.Batch(5), enough=1)
+
+
+@pytest.mark.parametrize("budget", range(55, 62))
+def test_a_run_whose_last_owed_row_lets_it_ask_for_its_result_ends(budget):
+    """The query for f(x) opens while only a row that is owed is being evaluated."""
+    allowed = zofw.Product([zofw.Simplex(), zofw.Box([0.0] * 5, [10, 10, 1, 1, 5])], dims=[3, 5])
+    best, width = np.array([0.5, 0.3, 0.2, 4, 6, 0.3, 0.9, 2]), np.array([1, 1, 1, 10, 10, 1, 1, 5])
+
+    def cost(x):
+        z = (x - best) / width
+        return float(z @ z + 0.3 * z[3] * z[4])
+
+    with ThreadPoolExecutor(2) as pool:
+        result = zofw.minimize(cost, allowed, budget=budget, rng=0, workers=pool)
+    assert result.nfev <= budget and result.fun < 0.01

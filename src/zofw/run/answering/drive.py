@@ -231,6 +231,7 @@ class Attempts:
         self.policy = answering.policy
         self.number = -1 if session is None else session.number
         self.stops = session is not None  # a signal ends it
+        self.idle = session is not None and session.rules.open is None  # only rows that are owed come
         self.error: EvaluationError | None = None
         self.interrupted = self.unaffordable = self.answered = False
         self.lost = 0  # evaluations that failed
@@ -259,9 +260,9 @@ class Attempts:
         if whole:
             self._tell(session, answer)
             return
-        self.answered |= session.number != self.number or (
-            session.rules.open is None and not session.run.pending
-        )
+        asked = session.rules.open  # a row that was owed may have let the run ask for f(x) at its end
+        self.answered |= session.number != self.number or (self.idle and asked is not None)
+        self.answered |= asked is None and not session.run.pending
 
     def _is_kept_apart(self, session: Session, answer: OpenAnswer) -> bool:
         """Return True if single evaluations go into the log beside the means, of which they are no function."""
