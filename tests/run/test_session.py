@@ -57,6 +57,24 @@ def test_limits_stop_with_their_own_status(limit, status):
     assert {"MAX_ITER": result.nit == 3, "MAX_LMO": result.nlmo == 4}.get(status, True)
 
 
+def test_a_target_ends_a_run_at_the_first_value_that_reaches_it(tmp_path):
+    given = {
+        "dim": 4,
+        "rng": 0,
+        "method": "zo-fw",
+        "checkpoint": tmp_path / "run.npz",
+        "x0": [1.0, 0.0, 0.0, 0.0],
+    }
+    result = zofw.minimize(lambda x: float(x @ x), zofw.Simplex(), budget=2000, target=0.5, **given)
+    assert result.status is zofw.Status.TARGET and result.success and result.fun <= 0.5 and result.nfev < 200
+    problem = zofw.problems.BlackBox(lambda x: float(x @ x), dim=4)
+    lower = zofw.resume(tmp_path / "run.npz", problem, target=0.26)
+    assert lower.status is zofw.Status.TARGET and lower.fun <= 0.26 and lower.nfev > result.nfev
+    assert zofw.resume(tmp_path / "run.npz", problem, target=0.0).status is zofw.Status.BUDGET
+    with pytest.raises(ValueError, match="Nothing would ever stop this run"):
+        zofw.minimize(lambda x: 0.0, zofw.Simplex(), dim=3, target=0.0)
+
+
 def test_what_fails_is_charged_and_refused_where_the_open_query_could_not_be_paid_any_more():
     f = quadratic_sum()
     session = zofw.Session(zofw.L1Ball(1.0), dim=f.dim, n=f.n, method="zo-fw", budget=100, rng=0)

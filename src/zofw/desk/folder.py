@@ -29,6 +29,7 @@ from zofw.desk.request import Request
 from zofw.run import RunFiles, Session
 from zofw.run.files.documents import FileError, StorageError
 from zofw.run.given import entropy_of
+from zofw.run.spec import LimitSettings
 from zofw.sets import SetLike
 
 logger = logging.getLogger("zofw")
@@ -36,7 +37,6 @@ logger = logging.getLogger("zofw")
 VERSION = 1
 ROOMS = ("requests", "answers", "taken", "done", "refused")
 NAME = re.compile(r"([0-9]{6,15}-[0-9a-f]{4})-([0-9]{4,15})(?:-([0-9]{1,9}))?")  # query, block, attempt
-LIMITS = ("budget", "max_iter", "max_lmo", "max_time", "workers")
 HANDED = ("method", "objective", "gradient", "support", "pattern", "observers", "known")
 REPORT_SECONDS = 1.0
 SETTLE_SECONDS = 2.0  # a file that cannot be read may still be on its way, if it is younger than this
@@ -106,7 +106,11 @@ class DeskFolder:
             raise TypeError(
                 f"A run has no setting {min(unknown)!r}; see zofw.Session for the settings it takes."
             )
-        limits = {name: settings[name] for name in LIMITS if settings.get(name) is not None}
+        limits = {
+            name: settings[name]
+            for name in (*LimitSettings.__annotations__, "workers")
+            if settings.get(name) is not None
+        }
         given = {name: settings[name] for name in HANDED if name in settings}
         run = (session := Session.resume(self.files, set=set, **given, **limits)).run
         saved = {

@@ -53,6 +53,13 @@ def positive(name: str, limit: Given) -> float | None:
     return float(limit)
 
 
+def number(name: str, given: Given) -> float | None:
+    """Return a finite number, or None."""
+    if given is not None and not (is_number(given) and math.isfinite(given)):
+        raise ValueError(f"{name} should be a finite number; got {given!r}.")
+    return None if given is None else float(given)
+
+
 def size(name: str, given: Given) -> int:
     """Return a number of components, coordinates or outputs."""
     if not isinstance(given, (int, np.integer)) or isinstance(given, bool) or given < 1:
@@ -118,6 +125,12 @@ class Limits:
         positive,
     )
 
+    target: float | None = setting(
+        None,
+        "Stop when f at a point that was evaluated whole is at most this; checked between iterations.",
+        number,
+    )
+
     def __post_init__(self) -> None:
         for one in dataclasses.fields(self):
             check = one.metadata.get("check")
@@ -126,8 +139,9 @@ class Limits:
 
     @property
     def none(self) -> bool:
-        """Return True if no limit is set."""
-        return all(vars(self)[one.name] is None for one in dataclasses.fields(Limits))
+        """Return True if nothing is sure to end the run: a target may never be reached."""
+        sure = [one.name for one in dataclasses.fields(Limits) if one.name != "target"]
+        return all(vars(self)[name] is None for name in sure)
 
     def granted(self, reserve: int) -> int | None:
         """Return the queries that iterations may spend in all if ``reserve`` is kept back."""
@@ -229,8 +243,9 @@ class Spec(Limits):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.none:
-            names = " or ".join(one.name for one in dataclasses.fields(Limits)[1:])
-            raise ValueError(f"Nothing would ever stop this run: give a budget, or {names}.")
+            raise ValueError(
+                "Nothing would ever stop this run: give a budget, or max_iter, max_lmo or max_time."
+            )
         if self.known is not None and self.x0 is not None:
             raise ValueError("x0 and known both say where to start; give one of them.")
 
@@ -247,6 +262,7 @@ class LimitSettings(TypedDict, total=False):
     max_iter: int | None
     max_lmo: int | None
     max_time: float | None
+    target: float | None
 
 
 class Settings(LimitSettings, total=False):

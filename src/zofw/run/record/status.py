@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """Why a run stopped. Only convergence that values certify is success."""
+    """Why a run stopped. Success is convergence that values certify, or a target that a value reached."""
 
     CONVERGED = 0
     BUDGET = 1
@@ -18,6 +18,7 @@ class Status(IntEnum):
     RUNNING = 7
     STALLED = 8
     ESTIMATED = 9
+    TARGET = 10
 
     @property
     def sentence(self) -> str:
@@ -25,7 +26,7 @@ class Status(IntEnum):
 
     @property
     def success(self) -> bool:
-        return self is Status.CONVERGED
+        return self in (Status.CONVERGED, Status.TARGET)
 
 
 _SENTENCES = {
@@ -39,4 +40,5 @@ _SENTENCES = {
     Status.RUNNING: "The run is not finished.",
     Status.STALLED: "No further decrease was found, and it is not certified that none is left.",
     Status.ESTIMATED: "The method's own estimate of the Frank-Wolfe gap fell below gap_tol; it is not certified.",
+    Status.TARGET: "A value fell to the target.",
 }

@@ -93,6 +93,8 @@ class Stepping:
             return Status.MAX_ITER
         if limits.max_lmo is not None and run.nlmo >= limits.max_lmo:
             return Status.MAX_LMO
+        if limits.target is not None and run.best is not None and run.best.value <= limits.target:
+            return Status.TARGET
         return None
 
     def go_on(self) -> None:
