@@ -6,6 +6,7 @@ import itertools
 import json
 import pickle
 import shutil
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -303,6 +304,30 @@ def test_places_where_nothing_can_be_written_are_called_by_their_name(tmp_path):
         with pytest.raises(zofw.run.StorageError, match=words):
             zofw.minimize(f, zofw.Simplex(), budget=300, checkpoint=path)
     assert list(tmp_path.iterdir()) == [] and list(tmp_path.parent.glob(f".{tmp_path.name}*")) == []
+
+
+@pytest.mark.parametrize("before_the_end", range(4))
+def test_a_signal_while_the_last_answer_is_computed_does_not_take_the_verdict_away(before_the_end, tmp_path):
+    calls, box, given = [], zofw.Box(-1.0, 1.0), {"dim": 3, "budget": 300, "rng": 0}
+
+    def f(x):
+        calls.append(1)
+        if len(calls) == stop:
+            signal.raise_signal(signal.SIGINT)
+        return float(((x - 0.2) ** 2).sum())
+
+    stop = 0
+    whole = zofw.minimize(f, box, **given)
+    calls, stop = [], whole.nfev - before_the_end
+    given |= {"checkpoint": tmp_path / "run.npz", "resume": "auto"}
+    handler = signal.signal(signal.SIGINT, lambda number, frame: None)
+    try:
+        zofw.minimize(f, box, **given)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    again = zofw.minimize(f, box, **given)
+    assert (again.status, again.nit, again.nfev) == (whole.status, whole.nit, whole.nfev)
+    assert len(calls) == whole.nfev
 
 
 def test_a_stalled_run_that_is_resumed_without_more_budget_has_stalled(tmp_path):

@@ -382,4 +382,5 @@ def drive(answering: Answering, session: Session) -> None:
         while session.ask() is not None or (session.run.pending and session.run.status is Status.RUNNING):
             answering.answer(session)
     except Interrupted:
-        session.stop(Status.INTERRUPTED)
+        if session.run.status is Status.RUNNING:  # else the answer in flight has ended it
+            session.stop(Status.INTERRUPTED)

@@ -297,13 +297,14 @@ class Rules(Stepping):
     def _extended(self, event: Extended) -> None:
         run, limits = self.run, dict(event.limits)
         workers = limits.pop("workers", None)
-        ended = run.status is Status.STALLED and run.limits.with_(**limits) == run.limits
+        same = run.limits.with_(**limits) == run.limits
+        ended = run.status is Status.STALLED and same
         if workers is not None and workers != run.workers:
             begun = run.nit + bool(run.open.workers)
             said = f"from iteration {begun} on {workers}, before {run.workers}"
             run.reasons["workers"] = "; ".join([*filter(None, [run.reasons.get("workers")]), said])
             run.workers = int(workers)
-        if limits:
+        if not same:
             if run.closing is not None:
                 if self.open is not None:
                     self._withdraw()
