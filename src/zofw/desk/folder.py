@@ -28,7 +28,7 @@ from zofw.desk.reply import AnswerError, Reply
 from zofw.desk.request import Request
 from zofw.run import RunFiles, Session
 from zofw.run.files.documents import FileError, StorageError
-from zofw.run.given import entropy_of
+from zofw.run.session.resume import check_agreement
 from zofw.run.spec import LimitSettings
 from zofw.sets import SetLike
 
@@ -112,23 +112,8 @@ class DeskFolder:
             if settings.get(name) is not None
         }
         given = {name: settings[name] for name in HANDED if name in settings}
-        run = (session := Session.resume(self.files, set=set, **given, **limits)).run
-        saved = {
-            "dim": run.dim,
-            "n": run.n,
-            "inside": run.inside,
-            "resolution": run.resolution,
-            "gap_tol": run.gap_tol,
-            "in_order": run.in_order,
-            "rng": run.entropy,
-        }
-        for name, value in settings.items():
-            agrees = name not in saved or saved[name] == (value if name != "rng" else entropy_of(value))
-            if value is not None and not agrees:
-                raise ValueError(
-                    f"{self.path} holds a run with {name}={saved[name]!r}; {name}={value!r} was given. Leave it out to "
-                    "continue that run, or choose another folder."
-                )
+        session = Session.resume(self.files, set=set, **given, **limits)
+        check_agreement(session.run, settings, self.path)
         return session
 
     def settle(self, **given: Any) -> dict[str, Any]:

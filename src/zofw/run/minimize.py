@@ -19,6 +19,7 @@ from zofw.run.answering.policy import Retry, as_policy
 from zofw.run.answering.signals import Signals, look
 from zofw.run.files.store import RunFiles
 from zofw.run.given import as_problem, entropy_of, first_known, numbers, refuse
+from zofw.run.session.resume import check_agreement
 from zofw.run.session.session import Observer, Session
 from zofw.run.spec import LimitSettings, Settings, hands, with_settings
 from zofw.sets import SetLike, as_set, without_dictionaries
@@ -147,6 +148,7 @@ def minimize(
             session = _continue(
                 answering, files, region, method, rng, watchers, outer, given, workers, executor
             )
+            check_agreement(session.run, settings, files.path)
         elif resume is True:
             raise FileNotFoundError(f"There is no run to resume in {checkpoint}; resume='auto' begins one.")
         else:

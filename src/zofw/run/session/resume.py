@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("zofw")
 
-AGREE = ("dim", "n", "inside", "resolution", "gap_tol", "rng")  # settings that cannot change
+AGREE = ("dim", "n", "inside", "resolution", "gap_tol", "in_order", "rng")  # settings that cannot change
 
 
 def resume(
@@ -153,7 +153,7 @@ def check_agreement(run: Run, given: Mapping[str, object], where: object) -> Non
         if saved != (entropy_of(cast(Seed, value)) if name == "rng" else value):
             raise ValueError(
                 f"{where} holds a run with {name}={saved!r}; {name}={value!r} was given. Leave it out to "
-                "continue that run, or choose another path."
+                "continue that run, or choose another folder or path."
             )
 
 
