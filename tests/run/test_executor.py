@@ -31,7 +31,7 @@ from zofw.run.answering import open_answer
 from zofw.run.answering.engine import Here
 from zofw.run.answering.open_answer import OpenAnswer
 from zofw.run.session.inside import Tangent
-from zofw.run.workers import tasks
+from zofw.run.workers import tasks, workers
 from zofw.run.workers.tasks import Sender, WorkerTask, fresh
 from zofw.run.workers.workers import FuturePool, Pace, Workers
 
@@ -524,3 +524,20 @@ def test_cells_of_a_query_that_fails_half_way(monkeypatch):
     (outcome,) = Here(f).outcomes(deque((answer, tile) for tile in answer.missing()))
     assert outcome.parts[0].sums.values.tolist() == [1.0, 1.0] and "component 2" in str(outcome.error)
     assert outcome.left == [Tile(0, 0, 0, 4, 2, 4)]
+
+
+def test_the_log_says_how_workers_are_busy_and_names_one_that_hangs(monkeypatch, caplog):
+    monkeypatch.setattr(workers, "SLOW_SECONDS", 0.2)
+    monkeypatch.setattr("zofw.run.session.observers.Progress.SAID", 0.0)
+    calls = itertools.count()
+
+    def f(x):
+        time.sleep(0.6 if next(calls) == 15 else 0.002)
+        return float(x @ x + x[0])
+
+    with ThreadPoolExecutor(3) as pool, caplog.at_level("INFO", logger="zofw"):
+        zofw.minimize(
+            f, zofw.Box(-1.0, 1.0), dim=4, budget=34, rng=0, workers=pool, max_time=60, method="interpolation"
+        )
+    assert "of 3 workers busy" in caplog.text and "rounds" in caplog.text and "s left" in caplog.text
+    assert "A worker has been busy for" in caplog.text and "near x =" in caplog.text

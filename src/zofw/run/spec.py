@@ -210,14 +210,15 @@ class Spec(Limits):
         "takes a :mod:`concurrent.futures` executor or a function that makes one, which is called again if a\n"
         "pool breaks, a :class:`dask.distributed.Client`, or a function like ``map``. With more than one,\n"
         "``interpolation`` asks for so many points in one query. The number is part of the run: with another\n"
-        "one its bits are others. Who evaluates, and when values come, changes no bit.",
+        "one its bits are others.",
         hands,
     )
     in_order: bool = setting(
         False,
         "With several workers, wait for all values of a round before the next one is asked for. Then bits do\n"
         "not depend on when values come. By default every value is used as it comes: two runs with the same\n"
-        "seed may then differ, and the file of a run replays it bit for bit.",
+        "seed may then differ, and the file of a run replays it bit for bit. If all evaluations last equally\n"
+        "long, True is 1.2 to 1.4 times as fast; if durations differ by a factor of three or more, False is.",
     )
     structure: bool = setting(
         True,

@@ -57,6 +57,20 @@ def callback_observer(callback: Callable[..., object]) -> Callable[[Session], No
     return observe
 
 
+def _with_workers(session: Session) -> list[str]:
+    """Return the words about workers, rounds and the time left, if there are several workers or a limit of time."""
+    run, left = session.run, session.run.limits.max_time
+    words = []
+    if run.workers > 1:
+        owed = (
+            f"{len(run.pending)} of {run.workers} workers busy, "
+            if run.pending
+            else f"{run.workers} workers, "
+        )
+        words = [f"{owed}{math.ceil(run.nfev / run.workers)} rounds"]
+    return words if left is None else [*words, f"{max(left - session.seconds, 0):.0f} s left"]
+
+
 class Progress:
     """A bar on a terminal: queries of the budget, objective, speed, time left. Nothing where there is no terminal.
 
@@ -84,6 +98,9 @@ class Progress:
         actions = [
             f"{name.removesuffix(' times')} {said[name]:.0f}" for name in said if name.endswith(" times")
         ]
+        words = [] if gap is None else [f"gap {gap:.3g}"]
+        if session.run.best is not None:
+            words.append(f"best value {session.run.best.value:.6g}")
         logger.info(
             "%s on %r %s: %s queries%s, %d iterations%s%s.",
             session.run.method.name,
@@ -92,7 +109,7 @@ class Progress:
             f"{session.nfev:,}",
             "" if budget is None else f" of {budget:,}",
             session.nit,
-            "" if gap is None else f", gap {gap:.3g}",
+            "".join(f", {one}" for one in [*words, *_with_workers(session)]),
             f" ({', '.join(actions)})" if actions else "",
         )
 
@@ -108,9 +125,8 @@ class Progress:
         objective = session.trace.rows[-1][3] if session.trace.rows else math.nan
         if math.isnan(objective) and session.run.best is not None:
             objective = session.run.best.value
-        self._bar.set_postfix_str(
-            "" if math.isnan(objective) else f"objective {objective:.6g}", refresh=False
-        )
+        best = [] if math.isnan(objective) else [f"objective {objective:.6g}"]
+        self._bar.set_postfix_str(", ".join([*best, *_with_workers(session)]), refresh=False)
         self._bar.refresh()
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import queue
@@ -13,6 +14,8 @@ from concurrent.futures import BrokenExecutor, CancelledError
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
+
 from zofw.core import Array, EvaluationError, Problem, Tile
 from zofw.extras import extra
 from zofw.problems.abilities import Sums
@@ -22,12 +25,15 @@ from zofw.run.answering.open_answer import OpenAnswer
 from zofw.run.workers import tasks
 from zofw.run.workers.tasks import Found, Sender, WorkerTask
 
+logger = logging.getLogger("zofw")
+
 POLL_SECONDS = 0.1
 LEAST_SECONDS = 0.01  # of work in a task, where there is enough of it
 OVERHEADS = 20  # how many times its overhead a task should last
 TASK_SECONDS = 4.0  # that the evaluations of one task may take where they have a time limit
 GRACE_SECONDS = 2.0  # for a task on its way
 REVIVALS = 20  # pools that may break, one after another, without an answer
+SLOW_SECONDS, SLOW_TIMES = 30.0, 20.0  # after which a task without a time limit is named
 ATTEMPTS = 10  # workers that one task may cost
 
 
@@ -141,6 +147,7 @@ class Workers:
         self.sender = Sender.here(token)
         self.pace = Pace()
         self._running: dict[Ticket, Sent] = {}
+        self._slow: list[Sent] = []  # tasks that were named
         self._ended: queue.SimpleQueue[Ticket] = queue.SimpleQueue()
         self._begun: OpenAnswer | None = None  # whose anchors the pool has
 
@@ -213,6 +220,7 @@ class Workers:
     def _overdue(self) -> Outcome | None:
         """Return a task that no worker has answered in the time that it and one before it may take, as a failure of its own."""
         if self.timeout is None:
+            self._name_slow()
             return None
         for ticket, sent in list(self._running.items()):
             allowed = 2 * self.timeout * sum(map(_evaluations, sent.tiles)) + GRACE_SECONDS
@@ -222,6 +230,20 @@ class Workers:
                 reason = f"No worker has answered within {allowed:g} seconds; timeout={self.timeout:g} is for one evaluation."
                 return Outcome(sent.answer, [], sent.tiles, EvaluationError(reason))
         return None
+
+    def _name_slow(self) -> None:
+        """Warn once of each task that lasts far longer than usual, as one that hangs does."""
+        for sent in self._running.values():
+            evaluations, seconds = sum(map(_evaluations, sent.tiles)), time.perf_counter() - sent.when
+            usual = (self.pace.unit or math.inf) * evaluations
+            if seconds > max(SLOW_SECONDS, SLOW_TIMES * usual) and sent not in self._slow:
+                self._slow.append(sent)
+                x = sent.answer.query.anchors[min(sent.tiles[0].start, len(sent.answer.query.anchors) - 1)]
+                logger.warning(
+                    "A worker has been busy for %.0f s with %d evaluation%s, which usually take %.2g s, near x = %s. "
+                    "timeout=… gives an evaluation up that takes too long.",
+                    seconds, evaluations, "s" * (evaluations != 1), usual, np.array2string(x, precision=4, threshold=8),
+                )  # fmt: skip
 
     def _outcome(self, sent: Sent, found: Found, vain: int) -> Outcome:
         answer = sent.answer
