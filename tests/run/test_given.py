@@ -291,6 +291,7 @@ def test_the_log_has_actions_checkpoints_and_retries(caplog, monkeypatch, tmp_pa
             zofw.Simplex(),
             dim=4,
             n=5,
+            method="explore-correct",
             budget=400,
             rng=0,
             checkpoint=tmp_path / "run.npz",
