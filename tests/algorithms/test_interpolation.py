@@ -552,3 +552,14 @@ def test_the_resolution_is_a_distance_in_the_users_units(region):
     away = np.linalg.norm(points[:, None] - points, axis=2) + np.eye(len(points))
     assert len(points) >= len(asked) - 1 and away.min() >= (1 - 1e-6) * 1e-2
     assert result.fun <= 1e-2 * f(0.5 * widths)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_in_a_curved_valley_does_not_end_above_the_start(seed):
+    """A regression whose residuals exceed the noise of repeated values gave the end, hundreds of times above the start."""
+    rng = np.random.default_rng(seed)
+    start = rng.uniform(-0.3, 0.3, 5)
+    unit = rosenbrock(start)
+    f = lambda x: rosenbrock(x) / unit + 1e-3 * rng.standard_normal()  # noqa: E731
+    result, _ = run(f, zofw.Box(-2.0, 2.0), 300, dim=5, x0=start)
+    assert rosenbrock(result.x) <= 0.5 * unit

@@ -122,7 +122,7 @@ class Interpolation:
         state = self._turn(frame, replace(state, stint=state.stint - (len(state.values) - paid)))
         if state.idle > MOST_IDLE:
             state = replace(state, regime="done", idle=0)
-        x = state.x if state.regime == "regression" else frame.member(state.z)
+        x = state.x if state.regime == "regression" else state.lowest
         numbers = {"radius": state.delta, "points": float(len(state.chosen))}
         return replace(state, t=state.t + 1, x=x), Info(
             ending=self._stalled(task, frame, state), numbers=numbers
@@ -146,7 +146,15 @@ class Interpolation:
         """Which regime is next, once a stint has ended."""
         r, paid, value = frame.rank, len(state.values), state.value
         ended = trust_region.ended(frame, state)
+        if state.noise > 0:
+            return (
+                regression.estimate(frame, replace(state, regime="regression"), state.z)
+                if state.stint <= 0
+                else state
+            )
         if state.regime == "model" and state.bundle is None and trust_region.kink(state):
+            if np.isnan(state.noise):
+                return replace(state, shrunk=True)  # noise looks like a kink
             return replace(state, regime="bundle", stint=FIRST_SWEEPS * (r + 1), mark=(paid, value))
         if state.stint > 0 or state.regime not in ("model", "bundle"):
             return state

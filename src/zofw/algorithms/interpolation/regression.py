@@ -29,21 +29,24 @@ SHOWN = 6.0  # times the noise: the rise of the model at the points that are ask
 REACH = 8.0  # times that rise: points that rise more are left out of the fit
 FLAT = 1e-6  # times the noise over the squared size of the set: a curvature that no value shows
 MOST_POINTS = 400
+RHO = 0.3  # of Δ, where the model begins again
+MISFIT = 3.0  # times the noise of values at one point: residuals beyond are the function's
 UNFIT = 3.0  # times the noise of values at one point: residuals beyond are of a bad fit
 
 
 def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
     """A value more for each worker, and the estimate of the minimiser that follows from all."""
-    z = frame.inward(state.x)
+    z = state.centre
     count = int(max(1, min(task.points_at_once, task.remaining // task.n)))
     state = yield from ask(task, frame, state, sample(task, frame, state, count, rng))
-    return estimate(frame, state, z)
+    state = estimate(frame, state, z)
+    return _back(frame, state) if state.misfit > MISFIT and len(state.values) > state.checked else state
 
 
 def sample(task: Task, frame: Frame, state: State, count: int, rng: np.random.Generator) -> Array:
     """Return members around the estimate where the model rises by a few times the noise, in random directions."""
     r = frame.rank
-    z = frame.inward(state.x)
+    z = state.centre
     curvature, V = np.linalg.eigh(state.H)
     typical = max(float(np.median(np.abs(curvature))), FLAT * state.noise / state.size**2)
     shape = np.maximum(np.abs(curvature), 0.01 * typical)
@@ -59,6 +62,20 @@ def sample(task: Task, frame: Frame, state: State, count: int, rng: np.random.Ge
     return np.array(ends)
 
 
+def _back(frame: Frame, state: State) -> State:
+    """Return to the model from the estimate's surroundings: residuals show more than the noise."""
+    radius = max(0.5 * state.delta, state.least_delta)
+    state = replace(
+        state,
+        regime="model",
+        checked=len(state.values) + 2 * frame.rank,
+        delta=radius,
+        rho=RHO * radius,
+        quiet=0,
+    )
+    return state.fitted(frame)
+
+
 def estimate(frame: Frame, state: State, z: Array) -> State:
     """The quadratic of the values around z, and its minimiser over the set."""
     r = frame.rank
@@ -68,7 +85,7 @@ def estimate(frame: Frame, state: State, z: Array) -> State:
     enough = min(len(order), (r + 1) * (r + 2) // 2 + r)
     count = max(enough, int(np.count_nonzero(rise <= REACH * SHOWN * state.noise)))
     chosen = np.sort(order[:count])[-MOST_POINTS:]  # the last ones, which are asked for where they tell most
-    Y, f = state.points[chosen], tame(state.values[chosen])
+    Y, f = state.points[chosen], tame(state.values[chosen]) - state.value
     reach = max(float(np.median(np.linalg.norm(Y - z, axis=1))), 1e-9 * state.size)
     entries = max(float(np.mean((reach**2 * state.H) ** 2)), 1e-300)
     nu = state.noise**2 / entries
@@ -78,18 +95,23 @@ def estimate(frame: Frame, state: State, z: Array) -> State:
     residual = f - c - away @ g - 0.5 * np.einsum("ij,ij->i", away @ H, away)
     free = max(len(f) - r - 1 - min(len(f) // 3, r * (r + 1) // 2), 1)
     noise = float(np.sqrt(np.sum(residual**2) / free)) if len(f) > 2 * r + 2 else state.noise
+    misfit = noise / state.repeated if state.repeated > 0 else 0.0
     found = trust_region_step(frame, z, g, H, 1.5 * reach, state.atoms)
     x = frame.member(z + found.s)
+    expected = state.value + c + float((g + 0.5 * H @ found.s) @ found.s)
+    sound = misfit <= MISFIT and expected <= state.value + 4 * state.repeated
     atoms = found.atoms[: 3 * (r + 1)] if len(found.atoms) else state.atoms
     return replace(
         state,
         chosen=chosen,
-        x=x,
+        x=x if sound else state.lowest,
+        centre=frame.inward(x),
         g=g + H @ found.s,
         H=H,
         atoms=atoms,
         noise=min(max(noise, 0.3 * state.noise), UNFIT * state.repeated),
         delta=reach,
+        misfit=misfit,
     )
 
 

@@ -19,6 +19,7 @@ FACTS = (
     6  # numbers of a point under way: query, row, kind, best value, promise and length when it was asked for
 )
 Action = Generator[Query, Answer, "State"]
+SHOWN = 1.0  # times the radius where ½Hs² is half the noise
 SAME = 1e-6  # of ρ: points nearer than this are one
 SAME_POINT = 1e-14  # of the diameter: rounding, and the value is known
 
@@ -57,6 +58,10 @@ class State:
     rates: tuple[float, float] = (np.inf, np.inf)  # decrease per value of the last stint: model, bundle
     noise: float = np.nan  # of a value, once one was asked for again
     repeated: float = 0.0  # that of values at one point
+    centre: Array = field(
+        default_factory=lambda: np.zeros(0)
+    )  # of the regression, in the coordinates of the frame
+    misfit: float = 0.0  # deviation of the residuals of a regression, over that
     informed: bool = False  # values were known before the run
     bound: Certificate | None = (
         None  # of the gap at the best point, where it was measured and is not small enough
@@ -99,8 +104,20 @@ class State:
     def fitted(self, frame: Frame) -> State:
         """Return the interpolant of least change around the best point."""
         Y, f = self.points[self.chosen], tame(self.values[self.chosen])
-        _, g, H = System.of(Y, self.z, self.delta).fit(f - self.value, self.H)
+        nu = 0.0
+        if self.noise > 0:  # then a regression, by the variance of a value over that of an entry of H
+            entries = self.delta**2 * float(np.sqrt(np.mean(self.H**2)))
+            nu = min(self.repeated / max(entries, 1e-300), 1e6) ** 2
+        _, g, H = System.of(Y, self.z, self.delta, nu).fit(f - self.value, self.H)
         return replace(self, g=g, H=H)
+
+    @property
+    def least_delta(self) -> float:
+        """Return the radius at which the curvature of the model shows above the noise, a tenth of the diameter at most."""
+        if not self.noise > 0:
+            return 0.0
+        curvature = max(float(np.linalg.norm(self.H, 2)), 1e-300)
+        return min(SHOWN * float(np.sqrt(self.repeated / curvature)), 0.1 * self.size)
 
     def step(self, frame: Frame) -> Steps:
         """Return about the lowest point of the model within Δ."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from zofw.algorithms.interpolation import regression
 from zofw.algorithms.interpolation.design import first_points
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.model import System
@@ -14,7 +15,7 @@ from zofw.algorithms.interpolation.state import SAME, Action, State, ask, asked
 from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
 from zofw.algorithms.model.certificate import COARSE
 from zofw.algorithms.model.noise import ROUNDING
-from zofw.core import WORST, Array, Indices, Task
+from zofw.core import WORST, Array, Indices, Purpose, Query, Task
 
 FIRST_WIDTH = 0.25  # of the mean width of the set
 FIRST_RADIUS = (0.06, 0.15)  # of its diameter: the least and the most
@@ -28,6 +29,8 @@ FAR = (
 NEAR = (100.0, 10.0)  # times ρ: beyond, a point is replaced before ρ falls; likewise
 AS_PROMISED = 0.5  # of the promised decrease: by how much at most that of a step differs from it
 POOL = 3  # atoms kept for each dimension
+NOISES = 0.5  # deviations: a promised decrease below is for the regression
+CONFIRM = 1  # values more at a new best point, if values are noisy
 SHARE = 0.1  # of the tolerance that a certificate grants: a gap of the model that is worth one
 QUIET = 3
 KINK_AFTER = 8  # values a dimension: before, the model gains more than a bundle, of which a cut costs r + 1
@@ -100,6 +103,8 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
     while not ended(frame, state) and state.quiet < QUIET:
         found = state.step(frame)
         visible = found.decrease > noise_floor(state)
+        if state.noise > 0 and not found.decrease > NOISES * state.repeated:
+            return regression.estimate(frame, replace(state, regime="regression"), state.z)
         early = state.bound is None and task.gap_tol is None
         if early and certain(task, frame, state, found.decrease):
             return replace(state, regime="certificate", checked=len(state.values))
@@ -114,6 +119,8 @@ def advance(task: Task, frame: Frame, state: State) -> Action:
         far = farthest(state)
         if far is not None:
             return (yield from _improve(task, frame, state, far))
+        if state.noise > 0 and state.rho <= state.least_delta:
+            return regression.estimate(frame, replace(state, regime="regression"), state.z)
         state = replace(shrink(frame, state), quiet=0 if visible else state.quiet + 1)
         if state.bound is None and (state.quiet == 1 or certain(task, frame, state, found.decrease)):
             return replace(state, regime="certificate", checked=len(state.values))
@@ -125,16 +132,30 @@ def _move(task: Task, frame: Frame, state: State, found: Steps) -> Action:
     fitted, before, length = state, state.value, float(np.linalg.norm(found.s))
     state = yield from ask(task, frame, state, state.z[None, :] + found.s)
     new = len(state.values) - 1
-    ratio = (before - float(state.values[new])) / found.decrease
+    if state.noise > 0 and state.best == new:
+        state = yield from confirmed(task, state)
+    allowed = state.repeated if state.noise > 0 else 0.0
+    ratio = (before - float(state.values[new]) + allowed) / (found.decrease + allowed)
     delta = state.delta
     if ratio < 0.1:
-        delta = max(delta / 2, state.rho)
+        delta = max(delta / 2, state.rho, min(state.least_delta, delta))
     elif ratio > 0.7:
         delta = max(delta, 2 * length)
     atoms = pool(found.atoms, state.atoms)
     state = replace(state, delta=delta, ratio=ratio, atoms=atoms, quiet=0 if ratio > 0 else state.quiet)
     state = fit(frame, _include(state, new, fitted))
     return shrink(frame, state) if ratio < 0.1 and delta <= state.rho and farthest(state) is None else state
+
+
+def confirmed(task: Task, state: State) -> Action:
+    """Ask for the best point again; the mean of its values counts, and another point may then be the best."""
+    again = int(min(CONFIRM, task.remaining // task.n))
+    if again < 1:
+        return state
+    more = (yield Query(np.tile(state.lowest, (again, 1)), task.all, purpose=Purpose.NOISE)).values[:, 0]
+    values = state.values.copy()
+    values[state.best] = np.mean([state.value, *more])
+    return replace(state, values=values)
 
 
 def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
@@ -235,7 +256,10 @@ def ended(frame: Frame, state: State) -> bool:
 def shrink(frame: Frame, state: State) -> State:
     least = STEP * frame.coarsest
     rho = max(state.rho / 10, least) if state.rho > least else state.rho / 10
-    return replace(state, rho=rho, delta=max(state.delta / 2, rho), shrunk=True)
+    rho = max(rho, min(state.rho, state.least_delta))
+    return replace(
+        state, rho=rho, delta=max(state.delta / 2, rho, min(state.least_delta, state.delta)), shrunk=True
+    )
 
 
 def pool(new: Array, old: Array) -> Array:
