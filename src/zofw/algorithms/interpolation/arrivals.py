@@ -64,7 +64,7 @@ def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) ->
 def regress(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
     """Keep all workers busy with points of the regression, and use the next value."""
     free = int(min(task.points_at_once - len(state.due), task.remaining // task.n))
-    z = state.centre
+    z = regression.centre(frame, state)
     Z = regression.sample(task, frame, state, free, rng) if free > 0 else np.zeros((0, frame.rank))
     state = yield from _ask(task, frame, state, Z)
     return regression.estimate(frame, state, z)

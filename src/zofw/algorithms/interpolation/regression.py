@@ -36,17 +36,22 @@ UNFIT = 3.0  # times the noise of values at one point: residuals beyond are of a
 
 def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
     """A value more for each worker, and the estimate of the minimiser that follows from all."""
-    z = state.centre
+    z = centre(frame, state)
     count = int(max(1, min(task.points_at_once, task.remaining // task.n)))
     state = yield from ask(task, frame, state, sample(task, frame, state, count, rng))
     state = estimate(frame, state, z)
     return _back(frame, state) if state.misfit > MISFIT and len(state.values) > state.checked else state
 
 
+def centre(frame: Frame, state: State) -> Array:
+    """Return the coordinates of the estimate, of x before there is one."""
+    return state.centre if len(state.centre) else frame.inward(state.x)
+
+
 def sample(task: Task, frame: Frame, state: State, count: int, rng: np.random.Generator) -> Array:
     """Return members around the estimate where the model rises by a few times the noise, in random directions."""
     r = frame.rank
-    z = state.centre
+    z = centre(frame, state)
     curvature, V = np.linalg.eigh(state.H)
     typical = max(float(np.median(np.abs(curvature))), FLAT * state.noise / state.size**2)
     shape = np.maximum(np.abs(curvature), 0.01 * typical)
