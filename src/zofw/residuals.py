@@ -34,7 +34,8 @@ class Residuals:
     dim, outputs
         The dimension of x, and m.
     worse
-        Residuals at or above this number in modulus make the point infeasible; by default infinity is an error. NaN always is.
+        Residuals at or above this number in modulus make the point infeasible; by default
+        infinity is an error. NaN always is.
     bought
         The first vector by its point, if the call that showed m is to count as the first query.
     """
@@ -105,23 +106,27 @@ def least_squares(
     Parameters
     ----------
     residuals
-        ``residuals(x, *args, **kwargs)`` → m numbers: one query. With ``n``, ``residuals(x, i)`` → residual i alone, one query each.
+        ``residuals(x, *args, **kwargs)`` → m numbers: one query. With ``n``,
+        ``residuals(x, i)`` → only residual i, one query each.
     set
         As in :func:`zofw.minimize`; or give ``bounds``.
     x0
         The start, by default the initial point of the set.
     bounds
-        A pair (lower, upper) of numbers or arrays, or ``scipy.optimize.Bounds``, as SciPy's ``least_squares`` takes them.
+        A pair (lower, upper) of numbers or arrays, or ``scipy.optimize.Bounds``, as SciPy's
+        ``least_squares`` takes them.
     m
         The number of residuals. By default the first call shows it, and counts as the first query.
     n
         The number of residuals, if each is evaluated by a call of its own.
     loss, f_scale
-        ρ and C: "linear", "soft_l1", "huber" or "cauchy", as in :func:`scipy.optimize.least_squares`.
+        ρ and C: "linear", "soft_l1", "huber" or "cauchy", as in
+        :func:`scipy.optimize.least_squares`.
     args, kwargs
         Further arguments of ``residuals``.
     worse
-        Residuals at or above this number in modulus make a point infeasible: ``worse=np.inf`` for simulations that fail.
+        Residuals at or above this number in modulus make a point infeasible:
+        ``worse=np.inf`` for simulations that fail.
     known
         Points that were evaluated before and their residuals, (k, d) and (k, m), instead of x0.
     settings
@@ -131,14 +136,16 @@ def least_squares(
     Returns
     -------
     Result
-        That of :func:`zofw.minimize`, and ``residuals`` at x; ``jac``, the Jacobian of the model at x, (m, d); ``jac_error``, how far
-        it changes over the points it comes from (NaN if there are too few); ``covariance`` of x, 2·fun/(m − rank)·(JᵀJ)⁺.
+        That of :func:`zofw.minimize`, and ``residuals`` at x; ``jac``, the Jacobian of the model
+        at x, (m, d); ``jac_error``, how far it changes over the points it comes from (NaN if
+        there are too few); ``covariance`` of x, 2·fun/(m − rank)·(JᵀJ)⁺.
 
     Examples
     --------
     >>> import numpy as np, zofw
     >>> t = np.linspace(0, 4, 20)
-    >>> result = zofw.least_squares(lambda p: p[0] * np.exp(-p[1] * t) - 3 * np.exp(-0.7 * t), bounds=(0, 10), x0=[1, 1], budget=30)
+    >>> residuals = lambda p: p[0] * np.exp(-p[1] * t) - 3 * np.exp(-0.7 * t)
+    >>> result = zofw.least_squares(residuals, bounds=(0, 10), x0=[1, 1], budget=30)
     >>> bool(np.allclose(result.x, [3, 0.7], atol=1e-3)), result.jac.shape
     (True, (20, 2))
     """

@@ -165,3 +165,20 @@ def test_residuals_are_never_worse_than_their_sum(row):
     parts = zofw.minimize(lambda x, i: vector(x)[i] ** 2, box, n=m, budget=m * budget, **asked)
     rounding = 1e-12 * problem.value(problem.x0)
     assert 2 * own.fun <= 1.1 * min(whole.fun, m * parts.fun) + rounding
+
+
+def test_a_session_takes_vectors_and_a_desk_single_residuals():
+    asked = {"dim": 2, "outer": outer.SumOfSquares(), "x0": [1.0, 1.0], "rng": 0}
+    session = zofw.Session(BOX, outputs=20, budget=20, **asked)
+    with pytest.raises(ValueError, match="n=20 and outputs=1"):
+        zofw.Desk(session)
+    while query := session.ask():
+        session.tell(query, np.array([model(x) for x in query.anchors]))
+    np.testing.assert_array_equal(
+        session.result().x, zofw.least_squares(model, BOX, m=20, budget=20, **GIVEN).x
+    )
+    desk = zofw.Desk(zofw.Session(BOX, n=20, budget=400, **asked))
+    while requests := desk.requests():
+        for request in reversed(requests):
+            desk.tell(request.id, [float(model(x)[i]) for x, i in request])
+    np.testing.assert_allclose(desk.result().x, session.result().x, rtol=1e-6)

@@ -93,7 +93,7 @@ class Desk:
         self.spared = 0  # since it was opened
         self._round: Round | None = None
         label = (lambda number: None) if folder is None else folder.label
-        self._owed = owed_rounds(session.run.pending, session.run.identity, size, label)
+        self._owed = owed_rounds(session.run, size, label)
         self._past: deque[Round] = deque(maxlen=KEPT)
         self._turn()
         self._publish()

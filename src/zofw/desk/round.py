@@ -15,7 +15,7 @@ from zofw.differences import LARGEST, STEEPEST
 from zofw.problems.abilities import Sums, abilities
 from zofw.problems.evaluate import TilePart, single_evaluations
 from zofw.run.answering.open_answer import OpenAnswer
-from zofw.run.record.run import Pending
+from zofw.run.record.run import Pending, Run
 
 TOGETHER = 1 << 20  # coordinates of points unfolded at a time: 8 MB
 
@@ -248,13 +248,17 @@ class Round:
         self._nearby = -1, []
 
 
-def owed_rounds(
-    pending: Sequence[Pending], run: str, size: int, label: Callable[[int], str | None]
-) -> list[Round]:
+def owed_rounds(run: Run, size: int, label: Callable[[int], str | None]) -> list[Round]:
     """Return the rounds of earlier queries that are still owed values, under the names that they had."""
-    numbers = sorted({one.query for one in pending})
-    rows = [sorted((one for one in pending if one.query == k), key=lambda one: one.row) for k in numbers]
-    return [Round.of_rows(owed, run, size, label(number)) for number, owed in zip(numbers, rows, strict=True)]
+    if run.each > 1:
+        raise ValueError(
+            f"A desk exchanges one number for an evaluation, and outputs={run.each} was given. "
+            f"Begin the session with n={run.each} and outputs=1, or answer Session.ask()."
+        )
+    numbers = sorted({one.query for one in run.pending})
+    owed = [[one for one in run.pending if one.query == number] for number in numbers]
+    rows = [sorted(one, key=lambda row: row.row) for one in owed]
+    return [Round.of_rows(one, run.identity, size, label(k)) for k, one in zip(numbers, rows, strict=True)]
 
 
 def check_counts(**counts: int) -> None:
