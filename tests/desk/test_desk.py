@@ -311,7 +311,8 @@ def test_a_desk_says_what_it_is():
 
 
 def test_the_first_requests_say_what_they_are_for():
-    desk = zofw.Desk(zofw.Session(zofw.Simplex(), dim=5, n=40, budget=2_000, rng=0), size=4)
+    session = zofw.Session(zofw.Simplex(), dim=5, n=40, method="explore-correct", budget=2_000, rng=0)
+    desk = zofw.Desk(session, size=4)
     requests = desk.requests()
     assert {request.purpose for request in requests} == {"noise"} and "requests open, for noise" in repr(desk)
     document = json.loads(requests[0].json())
