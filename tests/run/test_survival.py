@@ -397,3 +397,23 @@ def test_time_that_was_spent_before_the_kill_counts(tmp_path):
     interrupted(path, f, 60, max_time=60.0)
     result = zofw.resume(path, killable.problem(), max_time=0.1)
     assert result.status is zofw.Status.MAX_TIME and result.time > 0.1 and result.nfev <= 60 + 40
+
+
+@pytest.mark.parametrize("at", [1, 2, 5])
+def test_a_process_killed_between_the_last_part_and_the_answer(at, tmp_path, monkeypatch):
+    path, f = tmp_path / "run.npz", killable.problem()
+    whole, real, answers = killable.run("zo-fw", None, f), store.Journal.append, itertools.count(1)
+    number = store.journal.NUMBERS[store.Answered]
+    with killable.killed(path) as die:
+
+        def append(self, body):
+            if body[0] == number and next(answers) == at:
+                die()
+            real(self, body)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store.Journal, "append", append)
+            killable.run("zo-fw", path, f)
+    result = zofw.resume(path, f)
+    np.testing.assert_array_equal(result.x, whole.x)
+    assert result.ledger == whole.ledger

@@ -98,6 +98,9 @@ class Answering:
             for event in asked.failures if asked.rows is None else ():
                 if event.lost:
                     answer.leave_out(event.tiles[0], event.tiles)
+            if answer.complete and asked.rows is None:  # all parts were kept, and the answer was not
+                Attempts(self, session).tell(session, answer)
+                return
             rows = None if asked.rows is None else range(len(asked.rows))
             self._begin(Job(answer, asked.number, rows))
             skips = self.policy.skip and session.run.failures and asked.rows is None
@@ -258,7 +261,7 @@ class Attempts:
                 values = sums.values if job.rows is None else sums.values.reshape(-1)[place]
                 session.put(Part(job.number, named, values, sums.squares))
         if whole:
-            self._tell(session, answer)
+            self.tell(session, answer)
             return
         asked = session.rules.open  # a row that was owed may have let the run ask for f(x) at its end
         self.answered |= session.number != self.number or (self.idle and asked is not None)
@@ -271,7 +274,7 @@ class Attempts:
             return False
         return bool(asked.parts) or (answer.cellwise and answer.query.size > 1)
 
-    def _tell(self, session: Session, answer: OpenAnswer) -> None:
+    def tell(self, session: Session, answer: OpenAnswer) -> None:
         self.answered = True
         try:
             session.tell(answer.query, answer.answer())
@@ -343,7 +346,7 @@ class Attempts:
         todo.extend([*others, *((answer, tile) for tile in wanted)])
         session.put(Failed(event.query, tuple(spared), event.cost, event.reason, lost=True))
         if answer.complete:
-            self._tell(session, answer)
+            self.tell(session, answer)
         return True
 
     def _skip(self, outcome: Outcome) -> None:
