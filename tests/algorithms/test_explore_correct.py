@@ -635,3 +635,28 @@ def test_nothing_is_asked_again_and_again_where_a_step_is_refused() -> None:
     result = minimize(problem, zofw.Box(-3.0, 3.0), budget=88_000, rng=1, diagnose=0)
     assert 1 - len(known) / asked < 0.25  # 74 % before
     assert f(result.x[None], np.arange(40)).mean() < 0.66
+
+
+def test_with_many_workers_queries_fill_rounds():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((60, 12))
+    problem = zofw.problems.Logistic(Z, np.sign(Z[:, 0] + 0.3 * rng.standard_normal(60)))
+
+    def rounds(told):
+        session = zofw.Session(
+            zofw.L1Ball(5.0),
+            dim=12,
+            n=60,
+            budget=6_000,
+            rng=0,
+            diagnose=0,
+            workers=told,
+            method="explore-correct",
+        )
+        taken = 0
+        while (query := session.ask()) is not None:
+            taken += -(-query.cost // 64)
+            session.tell(query, evaluate(problem, query))
+        return taken / -(-session.nfev // 64)
+
+    assert rounds(64) <= 2.0 < rounds(1)

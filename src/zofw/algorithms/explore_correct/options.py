@@ -18,6 +18,7 @@ from zofw.core import OutOfBudget, Task
 
 DRAWS = 16  # of the belief, at most
 LEAST_EXPLORATION = 50.0  # queries
+WEIGHT = 0.25  # of an evaluation next to the time of a worker
 FEW = 40  # components of a sum that may begin with a sweep
 TRUST = 16  # times what the last correction on all components brought, a walk may promise
 MANY = 16  # dimensions, below which directions can be tried one by one
@@ -105,7 +106,14 @@ def choose(task: Task, state: State, first: float) -> Choice:
         raise OutOfBudget
     options = offered(task, state, first)
     due = next((option for option in options if option.due), None)
-    return due or max(reversed(options), key=lambda option: option.worth / option.price)
+    return due or max(reversed(options), key=lambda option: option.worth / in_rounds(task, option.price))
+
+
+def in_rounds(task: Task, price: float) -> float:
+    """Return a price in evaluations that the workers could make in its rounds, with a weight for those that they make."""
+    if task.workers == 1:
+        return price
+    return math.ceil(price / task.workers) * task.workers + WEIGHT * price
 
 
 def begins_with_sweep(task: Task) -> bool:
@@ -134,7 +142,8 @@ def offered(task: Task, state: State, first: float) -> list[Choice]:
         options += [Choice("sweep", whole, knowing)]
     walking = proposal.scattered and task.dim >= MANY
     held = state.walker or state.belief if walking else state.belief
-    asked = max(state.sketches.unit_cost / 2 / max(held.variance, TINY), LEAST_EXPLORATION)
+    least = max(LEAST_EXPLORATION, float(task.workers))
+    asked = max(state.sketches.unit_cost / 2 / max(held.variance, TINY), least)
     line = LINE * (batch := wanted(task, state))
     early = state.model.batch < task.n or task.paid < whole
     brought = math.inf if early else TRUST * state.model.decrease
