@@ -117,6 +117,30 @@ def alone(f: BlackBox, asked: Query) -> tuple[float, np.ndarray]:
     return total, values
 
 
+def whole_runs(evaluations: int, pause: float) -> None:
+    """Time of whole runs of the default method on eight threads, over that of one after another."""
+    target = np.linspace(-0.5, 0.5, DIM)
+
+    def f(x: np.ndarray) -> float:
+        time.sleep(pause)
+        return float(np.logspace(0, 2, DIM) @ (x - target) ** 2)
+
+    print(f"\nWhole runs of {evaluations} evaluations of {1e3 * pause:.0f} ms, d = {DIM}, 8 threads")
+    for in_order in (False, True):
+        with ThreadPoolExecutor(8) as pool:
+            began, own = time.perf_counter(), time.process_time()
+            result = zofw.minimize(
+                f, zofw.Box(-1.0, 1.0), dim=DIM, budget=evaluations, rng=0, workers=pool, in_order=in_order,
+                method="interpolation", progress=False,
+            )  # fmt: skip
+            total, own = time.perf_counter() - began, time.process_time() - own
+        share, rounds = total / (result.nfev * pause), result.nfev / 8
+        how = "in order" if in_order else "as they come"
+        print(
+            f"{how:<34} {total:>8.3f} s, {share:.3f} of one after another, own time {1e3 * own / rounds:.1f} ms a round"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer evaluations")
@@ -140,6 +164,7 @@ def main() -> None:
         print("\nOverhead of a task that does nothing, 8 workers")
         for name, pool in pools.items():
             overhead(name, pool, 60 if quick else 400)
+        whole_runs(200, 0.05 if quick else 0.25)
         evaluations = 160 if quick else 640
         print(f"\n{evaluations} evaluations of 20 ms that sleep, 8 workers (at most 8×)")
         f, asked = BlackBox(Sleeping(0.02), dim=DIM, n=4), query(4, evaluations // 8)
