@@ -154,9 +154,15 @@ def test_frank_wolfe_resumes_with_its_atoms(tmp_path: Path) -> None:
         half = reference_session(region, FrankWolfe("pairwise"), max_iter=20)
         half.observers.append(lambda session: session.nit == 9 and session.checkpoint(tmp_path / "run"))
         half.ask()
-        resumed = zofw.Session.resume(tmp_path / "run", gradient=whole.task.gradient)
-        assert resumed.nit == 9
+        asked: list[int] = []
+
+        def gradient(x: np.ndarray, gradient=whole.task.gradient) -> np.ndarray:
+            asked.append(1)
+            return gradient(x)
+
+        resumed = zofw.Session.resume(tmp_path / "run", gradient=gradient)
         resumed.ask()
+        assert resumed.nit == 20 and len(asked) == 11  # nine iterations were in the file
         assert resumed.state.atoms == whole.state.atoms
         np.testing.assert_array_equal(resumed.x, whole.x)
 

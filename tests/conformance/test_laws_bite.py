@@ -121,7 +121,7 @@ def test_a_wrong_method_breaks_two_laws(fault):
         ("first_estimate_is_as_stated", "half the directions", "E‖g − E g‖²"),
         ("stays_inside_and_is_counted", "outside", "outside L1Ball"),
         ("stays_inside_and_is_counted", "price", "values were computed"),
-        ("resumes_from_any_query", "own seeds", "x ends at"),
+        ("resumes_from_any_query", "own seeds", "another one after a resume"),
         ("is_pure", "impure", "changed by a later step"),
         ("is_pure", "own seeds", "one seed"),
         ("least_budget_is_enough", "a second query", "not refused"),

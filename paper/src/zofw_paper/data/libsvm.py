@@ -8,7 +8,6 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.datasets import load_svmlight_file
 
 from zofw_paper.data.errors import DataError
 from zofw_paper.data.packing import unpacked
@@ -48,6 +47,8 @@ def read_libsvm(
     >>> Z.toarray().tolist(), y.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 0.0, 0.0]], [1.0, -1.0])
     """
+    from sklearn.datasets import load_svmlight_file  # takes a second to import
+
     where, text = unpacked(source, name)
     wrong = next((mark for mark in (b"\0", b"qid:") if mark in text), None)
     if wrong is not None:

@@ -328,6 +328,8 @@ class Session(RunView):
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Save the run to one file: its state between two iterations, and the events since."""
         with self._lock:
+            if self.run.waiting:  # a method that asks nothing leaves no events to repeat
+                self.store.keep(self.snapshot())
             write_alone(self.store.saved(), Path(path))
 
     @classmethod
