@@ -188,8 +188,9 @@ def test_every_method_with_one_two_and_eight_workers_and_a_kill_every_few_second
         with start(workers) as cluster, distributed.Client(cluster) as client:
             client.register_plugin(FindTests(str(HERE)))
             for method in zofw.methods():
-                whole = killable.run(method, None, killable.problem())
-                result = killable.run(method, None, killable.problem(), workers=client)
+                with ThreadPoolExecutor(workers) as pool:
+                    whole = killable.run(method, None, killable.problem(), workers=pool, in_order=True)
+                result = killable.run(method, None, killable.problem(), workers=client, in_order=True)
                 np.testing.assert_array_equal(result.x, whole.x)
             if workers == 8:
                 whole = killable.run("zsfw-dvr", None, killable.problem(), budget=20_000, max_iter=200)
@@ -333,7 +334,7 @@ def answer(client):
     f, query = killable.problem(), Query(np.zeros(6), Batch(3))
     engine, sheet = as_engine(client, f, None), OpenAnswer(abilities(f), query)
     again = 0
-    for outcome in engine.outcomes(sheet, deque(sheet.missing())):
+    for outcome in engine.outcomes(deque((sheet, tile) for tile in sheet.missing())):
         if outcome is not None:
             for part in outcome.parts:
                 sheet.fill(part)
