@@ -93,6 +93,15 @@ def test_along_a_face_a_hollow_model_is_followed_within_the_face():
     assert found.s[0] == 0 and abs(found.s[1]) == pytest.approx(0.1)
 
 
+def test_a_hollow_that_the_set_bars_does_not_shorten_the_step():
+    """λ ≥ 4 alone leaves 0.02/4.7 = 0.004 of the step along the face, 0.02/0.5 = 0.04."""
+    frame = by_oracle(SETS["box"])
+    x = frame.inward(np.array([-1.0, 0.5, 0.5, 0.5, 0.5, 0.5]))
+    g, H = 5.0 * np.eye(D)[0] - 0.02 * np.eye(D)[1], np.diag([-4.0, 0.5, 0.5, 0.5, 0.5, 0.5])
+    s = trust_region_step(frame, x, g, H, 0.1, np.zeros((0, D))).s
+    assert 0.02 < s[1] < 0.041 and np.abs(s[[0, 2, 3, 4, 5]]).max() < 1e-3
+
+
 def test_a_convex_model_is_minimised_over_the_set():
     rng = np.random.default_rng(0)
     for region in SETS.values():

@@ -3,7 +3,8 @@ r"""The model over a convex set and a trust region: no query, whatever the set.
     min ⟨g, s⟩ + ½ sᵀ(H + λI)s  over s in X − x,   λ ≥ 0 so that the quadratic is convex and |s| about Δ
 
 Where H is hollow, that s can be far shorter than Δ: it then goes on in the direction of least curvature along its face, to the sphere
-or to the boundary of X. A hollow that old values only seem to show is so refuted by the next.
+or to the boundary of X. A hollow that old values only seem to show is so refuted by the next. If X is known by its oracle alone, it first
+goes on to the minimisers with ½λ|s' − s|² in place of ½λ|s'|² (Rockafellar): λ shortens it where nothing is hollow, too.
 
 For fixed λ one of three: the set lists its facets, and the dual of a least distance problem has as many variables as there are
 facets; the set is a Euclidean ball, and the secular equation is all; or the set is known by its oracle alone, and the step is
@@ -14,6 +15,7 @@ References
 C. L. Lawson, R. J. Hanson, Solving Least Squares Problems, chapter 23, SIAM, 1995.
 P. Wolfe, Finding the nearest point in a polytope, Mathematical Programming 11, 1976.
 S. Lacoste-Julien, M. Jaggi, On the global linear convergence of Frank-Wolfe optimization variants, NeurIPS 2015.
+R. T. Rockafellar, Monotone operators and the proximal point algorithm, SIAM J. Control Optim. 14, 1976.
 J. J. Moré, D. C. Sorensen, Computing a trust region step, SIAM J. Sci. Stat. Comput. 4, 1983.
 """
 
@@ -32,6 +34,7 @@ from zofw.core import Array
 SLACK = 1.25  # how much longer than Δ a step may be
 ACCURACY = 1e-3  # of the decrease: what may be left of the quadratic's own Frank-Wolfe gap
 MOST_SHIFTS = 8
+MOST_AGAIN = 8  # minimisers from the last one, where a hollow left the step short
 MOST_PIVOTS = 30
 PATIENCE = 4  # exchanges in a row that leave no fewer facets wrong
 ROUNDING = 1e-11
@@ -89,7 +92,7 @@ def trust_region_step(
             break
     t = t * min(1.0, SLACK * delta / max(length, 1e-300))
     if hollow and length < delta / SLACK:
-        t = minimiser.onward(eigenvalues, t, delta)
+        t = minimiser.onward(eigenvalues, minimiser.again(eigenvalues, least, t, delta), delta)
     s = V @ t
     return Steps(s, -float(g @ s + 0.5 * s @ H @ s), minimiser.carrying)
 
@@ -158,6 +161,23 @@ class Minimiser:
             self.atoms, self.held = np.vstack([self.atoms, atom]), np.append(self.held, True)
             S, P = np.vstack([S, along]), np.vstack([P, np.append((along * root + h) / size, 1.0)])
         return s
+
+    def again(self, m: Array, shift: float, t: Array, delta: float) -> Array:
+        """Lower the model from t towards the sphere: its minimisers with ½λ|s − t|² for ½λ|s|².
+
+        λ is as large as a hollow that the set may bar, and shortens s in all other directions.
+        """
+        c, left = self.c, MOST_AGAIN if self.rows is None and self.ball is None else 0
+        while left > 0 and float(np.linalg.norm(t)) < delta / SLACK:
+            self.c = c - shift * t
+            way = self(m + shift) - t
+            a, b = float(way @ way), float(t @ way)
+            if not a > (FAINT * delta) ** 2:
+                break
+            sphere = (math.sqrt(b * b + a * (delta**2 - float(t @ t))) - b) / a
+            t, left = t + min(1.0, sphere) * way, left - 1
+        self.c = c
+        return t
 
     def onward(self, m: Array, t: Array, delta: float) -> Array:
         """The lowest of t and the ends of two ways from it along p, the direction of least curvature of its face, or of all."""
