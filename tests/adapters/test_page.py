@@ -27,7 +27,7 @@ def test_the_page():
     assert scope["boxed"].x == pytest.approx([1.0] * 4) and scope["boxed"].nfev <= 300
     assert scope["attack"].fooling_rate > 0.7 and scope["attack"].queries <= 3_000
     queries = [queries for _, queries in scope["logged"]]
-    assert len(queries) > 10 and queries == sorted(queries) and queries[-1] <= 300
+    assert len(queries) > 4 and queries == sorted(queries) and queries[-1] <= 300
 
 
 @pytest.mark.parametrize(

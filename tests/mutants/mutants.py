@@ -305,7 +305,7 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     ("extend/mathematics.py", "yield from short(on, inner())", "yield from ()"),
     ("extend/play.py", "kept.setflags(write=False)", "kept.setflags(write=None)"),
     ("extend/bookkeeping.py", "if _frozen(state) != before or", "if"),
-    ("extend/bookkeeping.py", "if not np.array_equal(finish(session(on)).x, result.x):", "if False:"),
+    ("extend/bookkeeping.py", "if not np.array_equal(finish(session(on)).last, result.last):", "if False:"),
     ("extend/bookkeeping.py", "if not np.array_equal(parts.x, whole.x) or any(", "if any("),
     ("extend/law.py", "if (off > 1e-9).any():", "if (off > 1e9).any():"),
     ("extend/law.py", "> ERRORS * error + 1e-9", "> 1e9"),
