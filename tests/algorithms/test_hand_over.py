@@ -49,6 +49,17 @@ def test_it_goes_on_after_the_hand_over_from_a_file(tmp_path: Path) -> None:
     assert result.nfev == whole.nfev and np.array_equal(result.x, whole.x)
 
 
+@pytest.mark.parametrize(("d", "passes", "seed"), [(8, 80, 1), (12, 70, 0)])
+def test_an_optimum_is_certified_by_a_sweep_if_two_sided_slopes_are_not_paid(
+    d: int, passes: int, seed: int
+) -> None:
+    problem, ball = ill(200, d, seed), zofw.L1Ball(1.0)
+    result = zofw.minimize(problem, ball, method="hand-over", budget=200 * passes, rng=seed)
+    assert result.status.name == "CONVERGED" and result.nfev > 200 * (passes - 4 * d - 17)
+    optimum = zofw.minimize(problem, ball, method="interpolation", budget=200_000, rng=0)
+    assert result.fun - optimum.fun < 1e-9
+
+
 def test_random_values_stay_with_explore_correct() -> None:
     rng, problem = np.random.default_rng(0), ill(400, 5, 1)
     noisy = BlackBox(
