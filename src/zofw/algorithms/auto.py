@@ -4,7 +4,7 @@ v = budget/(n(d + 1))                     whole values that the budget pays for 
 outer=…                                   Composite
 n = 1, v ≥ 2                              Interpolation
 known coordinates, budget ≥ 20n           Ridge-Newton
-n ≤ 100, v ≥ 1.15;  n ≤ 1000, v ≥ 2.3     Interpolation: few components are best asked together
+n ≤ 100, v ≥ 1.15                         Interpolation: few components are best asked together
 n > 100, d ≤ 100                          Hand-Over
 else                                      Explore-Correct
 """
@@ -23,11 +23,8 @@ from zofw.core import Algorithm, Task
 
 MOST_DIMENSIONS = 300  # beyond, a quadratic model costs more time than a query is worth
 LEAST_PASSES = 20  # times n queries: below, components of known coordinates are better sampled
-FEW, SOME = 100, 1000  # components
-FEW_VALUES, SOME_VALUES = (
-    1.15,
-    2.3,
-)  # whole values a variable, from which on so many components are asked together
+FEW = 100  # components
+FEW_VALUES = 1.15  # whole values a variable, from which on so few components are asked together
 
 
 def choose(task: Task) -> tuple[Algorithm, str]:
