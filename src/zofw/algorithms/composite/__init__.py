@@ -42,6 +42,7 @@ class Composite(Interpolation):
 
     name: ClassVar[str] = "composite"
     composes: ClassVar[bool] = True
+    everywhere: ClassVar[bool] = False
     facts: ClassVar[Facts] = Facts(
         use="the default for residual vectors and other functions of the components",
         queries="n if t == 0 else adaptive",

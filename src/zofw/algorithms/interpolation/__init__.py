@@ -27,12 +27,13 @@ from typing import ClassVar
 import numpy as np
 
 from zofw.algorithms.facts import Facts
-from zofw.algorithms.interpolation import arrivals, kinks, regression, rounds, trust_region, units
+from zofw.algorithms.interpolation import arrivals, kinks, regression, rounds, trust_region, units, valleys
 from zofw.algorithms.interpolation.certificate import CONFIDENCE, certify
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.state import Action, State, ask
+from zofw.algorithms.model.certificate import Certificate
 from zofw.algorithms.registry import methods
-from zofw.core import WORST, Answer, Array, Ending, Info, Purpose, Query, Step, Task
+from zofw.core import WORST, Answer, Array, Ending, Info, OutOfBudget, Purpose, Query, Step, Task
 
 FIRST_SWEEPS = 20  # of the bundle
 SWEEPS = 10
@@ -56,6 +57,7 @@ class Interpolation:
     """
 
     name: ClassVar[str] = "interpolation"
+    everywhere: ClassVar[bool] = True  # whether a function with many valleys is searched in more than one
     facts: ClassVar[Facts] = Facts(
         use="the default for one function, d up to 300",
         queries="n if t == 0 else adaptive",
@@ -70,7 +72,8 @@ class Interpolation:
 
     def most(self, task: Task, state: State) -> float:
         """Queries of the coming iteration: a value, or a sweep; a certificate may begin again, and states none."""
-        if state.flat or (state.regime in ("certificate", "done") and state.bound is None):
+        certifies = state.regime in ("certificate", "done") and state.bound is None
+        if state.flat or state.certified is not None or certifies:
             return np.inf
         if task.points_at_once > 1:
             return task.n * (
@@ -81,6 +84,35 @@ class Interpolation:
         return task.n * ((1 if single else len(state.g) + 1) + again)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        if state.certified is not None:
+            return (yield from self._elsewhere(task, state, rng))
+        return (yield from self._nearby(task, state, rng))
+
+    def _elsewhere(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        """One iteration of a search in another valley; the certificate of the best one stands when the budget ends."""
+        frame, certified, search, held = state.frame(task), state.certified, state.search, state
+        assert certified is not None
+        try:
+            if state.idle > MOST_IDLE:
+                raise OutOfBudget
+            if search is None:
+                state = yield from valleys.elsewhere(task, frame, state, rng)
+            else:
+                search, _ = yield from self._nearby(task, search, rng)
+                state = valleys.judged(task, frame, state, search)
+        except OutOfBudget:
+            if valleys.undercut(held):
+                raise
+            ending = Ending(True, f"{_sentence(certified)} {_local(held)}")
+            return replace(held, t=held.t + 1), replace(_info(held, certified), ending=ending)
+        low = state.search if state.search is not None and state.search.value < state.value else state
+        numbers = {"radius": low.delta, "points": float(len(low.chosen))}
+        i = int(np.argmin(state.values))
+        x = frame.member(state.points[i]) if state.values[i] < low.value else low.lowest
+        return replace(state, t=held.t + 1, x=x), Info(numbers=numbers)
+
+    def _nearby(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        """One iteration towards a local minimum."""
         state = units.suited(state.frame(task), state)
         frame, paid = state.frame(task), len(state.values)
         side_by_side, waits = task.points_at_once > 1, task.in_order or task.n > 1
@@ -105,20 +137,7 @@ class Interpolation:
             regress = arrivals.regress if side_by_side and not waits else regression.advance
             state = yield from regress(task, frame, state, rng)
             return replace(state, t=state.t + 1), Info(numbers={"radius": state.delta, "noise": state.noise})
-        if state.t == 1:
-            state = yield from trust_region.design(task, frame, state)
-        elif np.isnan(state.noise) and state.shrunk and not side_by_side:
-            state = yield from self._repeat(task, frame, state)
-        elif state.regime == "done" or state.flat:
-            state = yield from self._widen(task, frame, state, rng)
-        elif state.regime == "model" and side_by_side:
-            state = yield from (rounds if waits else arrivals).advance(task, frame, state, rng)
-        elif state.regime == "model":
-            state = yield from trust_region.advance(task, frame, state)
-        elif side_by_side:
-            state = yield from kinks.advance_side_by_side(task, frame, state)
-        else:
-            state = yield from kinks.advance(task, frame, state)
+        state = yield from self._advance(task, frame, state, rng)
         state = self._turn(frame, replace(state, stint=state.stint - (len(state.values) - paid)))
         if state.idle > MOST_IDLE:
             state = replace(state, regime="done", idle=0)
@@ -127,6 +146,24 @@ class Interpolation:
         return replace(state, t=state.t + 1, x=x), Info(
             ending=self._stalled(task, frame, state), numbers=numbers
         )
+
+    def _advance(self, task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
+        """One iteration of the model or the bundle, the first points, or wider ones."""
+        side_by_side, waits = task.points_at_once > 1, task.in_order or task.n > 1
+        if state.t == 1:
+            return (yield from trust_region.design(task, frame, state))
+        if np.isnan(state.noise) and state.shrunk and not side_by_side:
+            return (yield from self._repeat(task, frame, state))
+        if state.regime == "done" or state.flat:
+            return (yield from self._widen(task, frame, state, rng))
+        if state.regime == "model" and side_by_side:
+            advance = rounds.advance if waits else arrivals.advance
+            return (yield from advance(task, frame, state, rng))
+        if state.regime == "model":
+            return (yield from trust_region.advance(task, frame, state))
+        if side_by_side:
+            return (yield from kinks.advance_side_by_side(task, frame, state))
+        return (yield from kinks.advance(task, frame, state))
 
     def _repeat(self, task: Task, frame: Frame, state: State) -> Action:
         """The best point once more: do values repeat?"""
@@ -194,17 +231,16 @@ class Interpolation:
         state, bound = yield from certify(task, frame, state, rng)
         swept, state = state.chosen, replace(state, chosen=held.chosen)
         held = replace(state, best=held.best, lowest=held.lowest)
-        numbers = {"radius": state.delta, "points": float(len(state.chosen))}
-        info = Info(
-            gap=bound.gap, gap_error=bound.slope_error / CONFIDENCE, bound=bound.bound, numbers=numbers
-        )
+        info = _info(state, bound)
+        numbers = info.numbers
         goal = bound.tolerance if task.gap_tol is None else task.gap_tol
         if bound.bound <= goal and not in_steps(state):
-            sentence = (
-                f"The Frank-Wolfe gap at x is at most {bound.bound:.2g} (99 % confidence, from two-sided slopes); "
-                f"values with noise {bound.noise:.1g} show none below {bound.tolerance:.2g}."
-            )
-            return held, replace(info, ending=Ending(True, sentence))
+            if not self.everywhere or (not len(held.searches) and valleys.convex(held)):
+                return held, replace(info, ending=Ending(True, _sentence(bound)))
+            if task.gap_tol is None and task.budget is not None:
+                return valleys.begun(replace(held, bound=bound)), Info(numbers=numbers)
+            ending = Ending(task.gap_tol is not None, f"{_sentence(bound)} {_local(held)}")
+            return held, replace(info, ending=ending)
         if held.value - state.value > 4 * bound.noise:
             state = replace(state, x=frame.member(state.z), regime="model", quiet=0)
             state = trust_region.fit(frame, replace(state, chosen=np.union1d(state.chosen, [state.best])))
@@ -263,6 +299,25 @@ class Interpolation:
         )
         limit = "f returns whole numbers, a score in steps without slopes" if in_steps(state) else bound.limit
         return Ending(False, f"{found}. What limits: {limit}.")
+
+
+def _info(state: State, bound: Certificate) -> Info:
+    numbers = {"radius": state.delta, "points": float(len(state.chosen))}
+    error = bound.slope_error / CONFIDENCE
+    return Info(gap=bound.gap, gap_error=error, bound=bound.bound, numbers=numbers)
+
+
+def _sentence(bound: Certificate) -> str:
+    return (
+        f"The Frank-Wolfe gap at x is at most {bound.bound:.2g} (99 % confidence, from two-sided slopes); "
+        f"values with noise {bound.noise:.1g} show none below {bound.tolerance:.2g}."
+    )
+
+
+def _local(state: State) -> str:
+    k = max(len(state.searches), 1)
+    looked = "1 valley was" if k == 1 else f"{k} valleys were"
+    return f"The values are not those of a convex function: a local minimum; {looked} looked at."
 
 
 def in_steps(state: State) -> bool:

@@ -72,6 +72,10 @@ class State:
     restarts: int = 0
     due: Array = field(default_factory=lambda: np.zeros((0, 0)))  # points under way: FACTS, coordinates
     idle: int = 0  # times in a row that every point asked for was known
+    searches: Indices = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))  # start, end
+    sown: bool = False  # whether values of random members are there for the starts of searches
+    search: State | None = None  # that runs from another point, once a local minimum is certified
+    certified: Certificate | None = None  # of the best point, while the search goes on elsewhere
 
     @classmethod
     def begun(cls, frame: Frame, points: Array, values: Array, **more: Any) -> Self:

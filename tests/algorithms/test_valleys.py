@@ -1,0 +1,77 @@
+"""The interpolation method on functions with many valleys: the sign, the search elsewhere, and how the run ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import zofw
+from zofw.algorithms.interpolation import valleys
+from zofw.algorithms.interpolation.frame import Frame
+from zofw.algorithms.interpolation.state import State
+from zofw.core import Task
+
+
+class Rastrigin:
+    def __init__(self, seed: int, dim: int = 2) -> None:
+        self.centre = np.random.default_rng(seed).uniform(-3, 3, dim)
+
+    def __call__(self, x) -> float:
+        z = x - self.centre
+        return float(10 * len(z) + np.sum(z * z - 10 * np.cos(2 * np.pi * z)))
+
+
+def run(f, dim=2, **more):
+    settings = {"method": "interpolation", "budget": 500 * dim, "rng": 0, "diagnose": 0, "progress": False}
+    problem = zofw.problems.BlackBox(f, dim=dim)
+    return zofw.minimize(problem, zofw.Box(-5.0, 5.0), **(settings | more))
+
+
+def test_rastrigin_is_solved_in_most_runs_and_the_end_says_that_the_minimum_is_local():
+    results = [run(Rastrigin(seed)) for seed in range(20, 26)]
+    assert sum(result.fun < 1e-6 for result in results) >= 5
+    for result in results:
+        assert result.nfev <= 1000
+        if result.success:
+            assert "a local minimum" in result.message
+            assert result.nfev > 900
+
+
+def test_without_a_budget_the_run_ends_at_the_first_local_minimum_without_success():
+    result = run(Rastrigin(20), budget=None, max_iter=10_000)
+    assert not result.success
+    assert "a local minimum; 1 valley was looked at" in result.message
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_convex_functions_show_no_sign_and_cost_no_more(seed):
+    rng = np.random.default_rng(seed)
+    A, b = rng.standard_normal((9, 3)), rng.standard_normal(9)
+    functions = (
+        lambda x: float(np.logaddexp.reduce(A @ x - b)),
+        lambda x: float(np.sum((A @ x - b) ** 2)),
+    )
+    for f in functions:
+        result = run(f, dim=3)
+        assert result.success
+        assert "local" not in result.message
+        assert result.nfev < 750
+
+
+@pytest.mark.parametrize("convex", [True, False])
+def test_the_sign_is_a_proof(convex):
+    Z = np.random.default_rng(1).uniform(-1, 1, (60, 3))
+    values = np.exp(Z @ [1.0, -2.0, 0.5]) if convex else np.cos(3 * Z[:, 0])
+    frame = Frame.of(Task(zofw.Box(-1.0, 1.0), 3), np.zeros(3))
+    assert valleys.convex(State.begun(frame, Z, values)) == convex
+
+
+def test_a_run_that_is_saved_in_the_middle_of_a_search_continues_bit_for_bit(tmp_path):
+    whole = run(Rastrigin(20), budget=400, max_iter=10_000)
+    path = tmp_path / "run"
+    half = run(Rastrigin(20), budget=400, max_iter=100, checkpoint=path)
+    assert half.nfev < whole.nfev
+    resumed = run(Rastrigin(20), budget=400, max_iter=10_000, checkpoint=path, resume=True)
+    assert resumed.nfev == whole.nfev
+    assert resumed.message == whole.message
+    np.testing.assert_array_equal(resumed.x, whole.x)
