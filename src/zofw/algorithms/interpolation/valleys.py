@@ -2,10 +2,9 @@ r"""Many valleys: search from other points, once a local minimum is certified an
 
 sign    a value above a convex combination of others: f(y) > Σ λ_j f(y_j),  y = Σ λ_j y_j,  λ ≥ 0,  Σ λ_j = 1
 2r random members, then repeat until the budget ends
-    START   the lowest known point, 0.05 diameters or more from the start and end of every search; every second time the
-            minimiser of a round quadratic a + ⟨b, z⟩ + c|z|² through the lower two thirds of these ends
-    SEARCH  the model, with Δ = 0.02 diameters at first; left after 12r values where the value minus three predicted
-            decreases stays above the best one, or near the end of an earlier search
+    START   the lowest known point 0.05 diameters from the starts and ends of searches; every second time the minimiser of
+            a round quadratic a + ⟨b, z⟩ + c|z|² through the lower two thirds of these ends
+    SEARCH  the model, first Δ = 0.02 diameters; left near an earlier end, or after 12r values if 3 predicted decreases are too few
 a search that ends below the best value becomes the run, and its end is certified
 """
 
@@ -21,7 +20,7 @@ from zofw.algorithms.interpolation.state import Action, State, ask
 from zofw.algorithms.interpolation.trust_region import noise_floor, restart
 from zofw.core import WORST, Array, OutOfBudget, Task
 
-HIGHEST = 20  # points whose values are compared with those of others
+HIGHEST = 400  # over r, but 1 to 20: the highest points, which are compared with the others
 SIGN = 1e-6  # of the range of the values: by how much a value is above, beyond rounding
 APART = 0.05  # of the diameter: two valleys
 RADIUS = 0.02  # of the diameter: of the first model of a search
@@ -35,11 +34,11 @@ def convex(state: State) -> bool:
     """Return True unless a linear programme proves that no convex function has these values."""
     from scipy.optimize import linprog
 
-    seen, unit = state.values < WORST, max(state.size, 1e-300)
-    Y, f = (state.points[seen] - state.z) / unit, state.values[seen]
+    seen = state.values < WORST
+    Y, f = (state.points[seen] - state.z) / state.size, state.values[seen]
     margin = SIGN * float(np.ptp(f)) + 4 * noise_floor(replace(state, bound=None))
     E = np.vstack([Y.T, np.ones(len(f))])
-    for i in np.argsort(-f, kind="stable")[:HIGHEST]:
+    for i in np.argsort(-f, kind="stable")[: max(min(HIGHEST // Y.shape[1], 20), 1)]:
         others = (Y - Y[i]).any(axis=1)
         found = linprog(f[others] - f[i], A_eq=E[:, others], b_eq=E[:, i], method="highs")
         if found["status"] == 0 and found["fun"] < -margin:
@@ -59,20 +58,19 @@ def undercut(state: State) -> bool:
     return float(state.values.min()) < state.value - noise_floor(state)
 
 
-def elsewhere(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
+def elsewhere(task: Task, frame: Frame, held: State, rng: np.random.Generator) -> Action:
     """Return the state with a search from another point, whose first model it pays for, or with random members."""
-    r, held = frame.rank, state
-    lower = state.values < state.value - noise_floor(state)
+    state, lower = held, held.values < held.value - noise_floor(held)
     free = np.logical_or(_free(frame, state, state.points), lower) & (state.values < WORST)
     worth = np.where(free, state.values, np.inf)
-    if np.isinf(worth).all() or not state.sown:
-        radii = state.size * rng.uniform(*REACH, int(min(2 * r, task.remaining // task.n)))
+    if not (state.sown and free.any()):
+        radii = state.size * rng.uniform(*REACH, int(min(2 * frame.rank, task.remaining // task.n)))
         Z = [candidates(frame, state.z, radius, 1, state.atoms, rng) for radius in radii]
         if not Z:
             raise OutOfBudget
         state = yield from ask(task, frame, state, np.vstack(Z))
         return replace(state, best=held.best, lowest=held.lowest, bound=held.bound, sown=True)
-    if task.remaining < task.n * (r + 1):
+    if task.remaining < task.n * (frame.rank + 1):
         raise OutOfBudget
     first = int(np.argmin(worth))
     start = _by_ends(frame, state) if len(state.searches) % 2 == 0 else None
