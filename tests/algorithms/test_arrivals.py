@@ -200,3 +200,22 @@ def test_a_desk_in_a_folder_is_left_and_opened_between_any_two_values(tmp_path):
             assert {one.id for one in desk.requests()} == left
     assert told == desk.session.nfev == 40
     desk.close()
+
+
+@pytest.mark.parametrize(("before", "after", "stop"), [(8, 2, 5), (4, 1, 5), (1, 8, 20), (8, 2, 20)])
+def test_a_stopped_run_goes_on_with_another_number_of_workers(before, after, stop, tmp_path):
+    calls, most = [], [stop]
+
+    def counted(x):
+        calls.append(1)
+        if len(calls) > most[0]:
+            raise RuntimeError("the machine is needed")
+        return f(x)
+
+    settings = {"dim": D, "budget": 60, "rng": 0, "checkpoint": tmp_path / "run.npz", "resume": "auto"}
+    with pytest.raises(zofw.EvaluationError), ThreadPoolExecutor(before) as pool:
+        zofw.minimize(counted, BOX, workers=pool, **settings)
+    most[0] = 10**6
+    with ThreadPoolExecutor(after) as pool:
+        result = zofw.minimize(counted, BOX, workers=pool, **settings)
+    assert result.nfev == len(calls) <= 60

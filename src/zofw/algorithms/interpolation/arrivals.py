@@ -34,7 +34,7 @@ def begin(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> A
 
 def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
     """Keep all workers busy, and use the next value."""
-    free = int(min(task.points_at_once - len(state.due), task.remaining // task.n))
+    free = _free(task, state)
     if free <= 0 and not len(state.due):
         raise OutOfBudget
     while (
@@ -63,18 +63,28 @@ def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) ->
 
 def regress(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
     """Keep all workers busy with points of the regression, and use the next value."""
-    free = int(min(task.points_at_once - len(state.due), task.remaining // task.n))
+    free = _free(task, state)
     z = regression.centre(frame, state)
     Z = regression.sample(task, frame, state, free, rng) if free > 0 else np.zeros((0, frame.rank))
     state = yield from _ask(task, frame, state, Z)
     return regression.estimate(frame, state, z)
 
 
+def _free(task: Task, state: State) -> int:
+    """Return how many points to ask for: at least one, also if more are under way than there are workers now."""
+    return int(min(max(task.points_at_once - len(state.due), 1), task.remaining // task.n))
+
+
+def _known(frame: Frame, state: State) -> Array:
+    """Return the points that are known or under way; a run of one worker has an empty ``due`` of no width."""
+    return np.vstack([state.points, state.due.reshape(-1, FACTS + frame.rank)[:, FACTS:]])
+
+
 def _step(
     task: Task, frame: Frame, state: State, found: Steps, free: int, rng: np.random.Generator
 ) -> Action:
     """Ask for trials of the model that are neither known nor under way, and designed points."""
-    seen = np.vstack([state.points, state.due[:, FACTS:]])
+    seen = _known(frame, state)
     Z: list[Array] = []
     facts: list[tuple[float, float, float]] = []
     if free > 0 and np.isnan(state.noise) and state.shrunk and not (state.due[:, 2] == AGAIN).any():
@@ -97,7 +107,7 @@ def _step(
 def _design(task: Task, frame: Frame, state: State, free: int, rng: np.random.Generator) -> Action:
     """Ask for designed points near x."""
     radius = max(min(0.5 * state.delta, 10 * state.rho), state.rho)
-    seen = np.vstack([state.points, state.due[:, FACTS:]])
+    seen = _known(frame, state)
     centre = state.z if len(state.points) else frame.inward(state.x)
     Z = spread(frame, seen, centre, radius, free, state.atoms, rng)
     if not len(Z):
