@@ -209,7 +209,15 @@ def test_the_default_certifies_by_the_support_of_its_components():
     samples = sp.csr_array(sp.random_array((60, 150), density=0.02, random_state=rng, format="csr"))
     f = Logistic(samples, np.where(rng.random(60) < 0.5, -1.0, 1.0))
     known, unknown = (
-        zofw.minimize(f, zofw.L1Ball(1.0), budget=300_000, gap_tol=1e-4, rng=0, structure=structure)
+        zofw.minimize(
+            f,
+            zofw.L1Ball(1.0),
+            method="explore-correct",
+            budget=300_000,
+            gap_tol=1e-4,
+            rng=0,
+            structure=structure,
+        )
         for structure in (True, False)
     )
     assert known.status is zofw.Status.CONVERGED and unknown.status is zofw.Status.CONVERGED
