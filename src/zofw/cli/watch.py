@@ -286,7 +286,8 @@ def watch(
             as_json, dataclasses.asdict(found) | {"left": found.left}, *found_lines(found, price)
         )
     with Live(shown(found), console=console(), auto_refresh=False) as live:
-        while found.status == zofw.Status.RUNNING.name:
+        # a folder of a desk has an owner only while answers are read; any other run needs a process to go on
+        while found.status == zofw.Status.RUNNING.name and (found.owner or run.is_dir()):
             time.sleep(every)
             found = seen()
             live.update(shown(found), refresh=True)
