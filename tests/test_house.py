@@ -141,7 +141,7 @@ def seconds_to_import(modules: str) -> tuple[float, str]:
     """Process time of an import in a new interpreter, and the extras it brought along."""
     code = (
         f"import sys, time; t = time.process_time(); import {modules}; t = time.process_time() - t\n"
-        "extras = 'torch sklearn matplotlib pandas plotly typer rich highspy numba tqdm dask scipy'.split()\n"
+        "extras = 'torch sklearn matplotlib pandas plotly typer rich numba tqdm dask scipy'.split()\n"
         "sys.stdout.write(f'{t} {[m for m in extras if m in sys.modules]}')"
     )
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout

@@ -134,8 +134,8 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     ("sets/simplex.py", "self.total * 2**0.5 if dim > 1", "self.total if dim > 1"),
     (
         "sets/box.py",
-        "np.where(gradient(self, g) >= 0, self.lower, self.upper)",
-        "np.where(gradient(self, g) >= 0, self.upper, self.lower)",
+        "np.where(self._gradient(g) >= 0, self.lower, self.upper)",
+        "np.where(self._gradient(g) >= 0, self.upper, self.lower)",
     ),
     ("sets/l2_ball.py", "g / np.linalg.norm(g) * -self.radius", "g * -self.radius"),
     ("sets/k_sparse.py", "size.sum() / self.k", "size.sum() / (self.k + 1)"),

@@ -53,12 +53,6 @@ INSTANCES: list[tuple[str, Any, int]] = [
     ("convex-hull", zs.ConvexHull(FLAT_POINTS), 3),
     ("polytope", zs.Polytope(ROWS, RIGHT, bounds=(-1.0, 2.0)), 3),
     ("polytope", zs.Polytope(ROWS, RIGHT, **EQUATION, bounds=[(0, 3), (0, None), (None, 1)]), 3),
-    ("polytope", zs.Polytope(ROWS, RIGHT, bounds=(-1.0, 2.0), solver="highspy"), 3),
-    (
-        "polytope",
-        zs.Polytope(ROWS, RIGHT, **EQUATION, bounds=[(0, 3), (0, None), (None, 1)], solver="highspy"),
-        3,
-    ),
     ("polytope", zs.Polytope.shares(5, [([0, 2], 0.4), ([1], 0.3)], lower=0.05), 5),
     ("product", zs.Product([zs.Simplex(), zs.L1Ball(2.0), zs.Box([0, 0], [1, 3])], [3, 2, 2]), 7),
     ("product", zs.Product([zs.NuclearBall(1.0, (2, 2)), zs.ConvexHull(POINTS)]), 7),

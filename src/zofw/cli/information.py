@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PACKAGES = ("zofw", "numpy", "scipy", "numba", "torch", "scikit-learn", "matplotlib", "plotly")
 
-EXTRAS = ("typer", "rich", "matplotlib", "pandas", "plotly", "jinja2", "sklearn", "torch", "highspy", "dask")
+EXTRAS = ("typer", "rich", "matplotlib", "pandas", "plotly", "jinja2", "sklearn", "torch", "dask")
 
 
 def first_sentence(thing: object) -> str:

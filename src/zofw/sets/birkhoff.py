@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import EPS, Inball, SetFacts, Square, counting, finite, point, register, scaled
+from zofw.sets.protocol import EPS, Inball, SetFacts, Vertices, positive, register
 
 
 @register("birkhoff")
 @dataclass(frozen=True)
-class Birkhoff(Square):
+class Birkhoff(Vertices):
     r"""The doubly stochastic matrices :math:`\{X \ge 0 : X 1 = 1,\ X^\top 1 = 1\}` of size n,
     flattened by rows.
 
@@ -49,34 +49,33 @@ class Birkhoff(Square):
     )
 
     def __post_init__(self) -> None:
-        counting(self, "size")
+        positive(self, "size", whole=True)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return (n, n)."""
+        return self.size, self.size
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """Return the permutation matrix of a cheapest assignment."""
         from scipy.optimize import linear_sum_assignment
 
-        rows, columns = linear_sum_assignment(scaled(self, g, self.shape).reshape(self.shape))
+        rows, columns = linear_sum_assignment(self._scaled(g).reshape(self.shape))
         return Sparse(rows * self.size + columns, np.ones(self.size), self.size**2)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Return True if x ≥ −tol and every row and column sums to 1 up to tol."""
-        matrix = point(self, x, self.shape).reshape(self.shape)
+        matrix = self._point(x).reshape(self.shape)
         sums = np.concatenate([matrix.sum(axis=0), matrix.sum(axis=1)])
         return bool(matrix.min() >= -tol and np.abs(sums - 1).max() <= tol)
 
-    def diameter(self, dim: int) -> float:
+    def _diameter(self, dim: int) -> float:
         """Return √(2n), exact: two permutations that agree nowhere; 0 for n = 1."""
-        self.check_dim(dim)
         return float((2 * self.size) ** 0.5) if self.size > 1 else 0.0
 
-    def initial_point(self, dim: int) -> Array:
-        """Return the barycentre, 1/n everywhere."""
-        self.check_dim(dim)
-        return np.full(dim, 1 / self.size)
-
-    def inball(self, dim: int) -> Inball:
-        """Return the inscribed ball: the barycentre and its distance 1/(n − 1) from the faces x_ij = 0."""
-        return self.initial_point(dim), 1 / (self.size - 1) if self.size > 1 else np.inf
+    def _inball(self, dim: int) -> Inball:
+        """Return the barycentre and its distance 1/(n − 1) from the faces x_ij = 0."""
+        return np.full(dim, 1 / self.size), 1 / (self.size - 1) if self.size > 1 else np.inf
 
     def clip(self, x: ArrayLike) -> Array:
         """No entry below 0, and rows and columns that sum to 1 up to n roundings.
@@ -84,7 +83,7 @@ class Birkhoff(Square):
         The sums are put right along the affine hull; entries that are negative then vanish on
         the way to the barycentre.
         """
-        flat, centre = finite(self, x), 1 / self.size
+        flat, centre = self._finite(x), 1 / self.size
         for _ in range(2):  # what rounding leaves of a far point is off by little
             if flat.min() >= 0 and self.contains(flat, 4 * self.size * EPS):
                 break

@@ -8,17 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense, by_value
-from zofw.sets.protocol import (
-    Inball,
-    SetFacts,
-    Vertices,
-    bounds_of,
-    common_length,
-    finite,
-    gradient,
-    point,
-    register,
-)
+from zofw.sets.protocol import Inball, SetFacts, Vertices, bound_rows, bounds_of, common_length, register
 
 
 @register("box")
@@ -61,8 +51,7 @@ class Box(Vertices):
     )
 
     def __post_init__(self) -> None:
-        for name, value in bounds_of(self, self.lower, self.upper).items():
-            object.__setattr__(self, name, value)
+        vars(self).update(bounds_of(self, self.lower, self.upper))
         if not (np.isfinite(self.lower).all() and np.isfinite(self.upper).all()):
             raise ValueError("Box: lower and upper must be finite; an unbounded box has no linear minimiser.")
 
@@ -73,50 +62,47 @@ class Box(Vertices):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
         """Return the corner that g points away from."""
-        return Dense(np.where(gradient(self, g) >= 0, self.lower, self.upper))
+        return Dense(np.where(self._gradient(g) >= 0, self.lower, self.upper))
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Return True if l − tol·m ≤ x ≤ u + tol·m, with m the greater of |l| and |u| in each coordinate."""
-        x = point(self, x)
+        x = self._point(x)
         slack = tol * np.maximum(np.abs(self.lower), np.abs(self.upper))
         return bool(np.all((x >= self.lower - slack) & (x <= self.upper + slack)))
 
-    def diameter(self, dim: int) -> float:
+    def _bounds(self, dim: int) -> tuple[Array, Array]:
+        return np.broadcast_to(self.lower, dim), np.broadcast_to(self.upper, dim)
+
+    def _diameter(self, dim: int) -> float:
         """Return ‖u − l‖₂, exact."""
-        self.check_dim(dim)
-        return float(np.linalg.norm(np.broadcast_to(np.subtract(self.upper, self.lower), dim)))
+        lower, upper = self._bounds(dim)
+        return float(np.linalg.norm(upper - lower))
 
-    def initial_point(self, dim: int) -> Array:
+    def _start(self, dim: int) -> Array:
         """Return 0 if it is a member, the centre otherwise."""
-        self.check_dim(dim)
-        return np.zeros(dim) if self.contains(np.zeros(dim), 0.0) else self._centre(dim)
+        return np.zeros(dim) if self.contains(np.zeros(dim), 0.0) else self._inball(dim)[0]
 
-    def _centre(self, dim: int) -> Array:
-        return np.broadcast_to(np.multiply(self.lower, 0.5) + np.multiply(self.upper, 0.5), dim).copy()
-
-    def inball(self, dim: int) -> Inball:
+    def _inball(self, dim: int) -> Inball:
         """Return the centre, and half the least width of a coordinate that is not fixed."""
-        self.check_dim(dim)
-        width = np.broadcast_to(np.subtract(self.upper, self.lower), dim)
-        return self._centre(dim), float(np.min(width[width > 0], initial=np.inf)) / 2
+        lower, upper = self._bounds(dim)
+        width = upper - lower
+        return lower * 0.5 + upper * 0.5, float(np.min(width[width > 0], initial=np.inf)) / 2
 
     def tangent(self, v: ArrayLike) -> Array:
         """Return v with the fixed coordinates set to zero."""
         v = np.asarray(v, dtype=np.float64)
-        moves = np.broadcast_to(np.less(self.lower, self.upper), len(v))
-        moved: Array = (v.T * moves).T
+        moved: Array = (v.T * np.less(*self._bounds(len(v)))).T
         return moved
 
     def project(self, x: ArrayLike) -> Array:
         """Return the Euclidean projection: clipping."""
-        return np.clip(point(self, x), self.lower, self.upper)
+        return np.clip(self._point(x), self.lower, self.upper)
 
     def clip(self, x: ArrayLike) -> Array:
         """Return the projection, which is exact."""
-        return self.project(finite(self, x))
+        return self.project(self._finite(x))
 
     def facets(self, dim: int) -> tuple[Array, Array]:
         """Return A, b with A x ≤ b: the 2d bounds."""
         self.check_dim(dim)
-        right = np.concatenate([np.broadcast_to(self.upper, dim), -np.broadcast_to(self.lower, dim)])
-        return np.concatenate([np.eye(dim), -np.eye(dim)]), right
+        return bound_rows(*self._bounds(dim))

@@ -12,11 +12,9 @@ from zofw.sets.protocol import (
     Inball,
     SetFacts,
     Vertices,
+    bound_rows,
     bounds_of,
     common_length,
-    finite,
-    gradient,
-    point,
     positive,
     register,
     smallest,
@@ -74,8 +72,7 @@ class CappedSimplex(Vertices):
 
     def __post_init__(self) -> None:
         positive(self, "total")
-        for name, value in bounds_of(self, self.lower, self.upper).items():
-            object.__setattr__(self, name, value)
+        vars(self).update(bounds_of(self, self.lower, self.upper))
         if np.min(self.lower) < 0 or not np.all(np.isfinite(self.lower)) or np.min(self.upper) <= 0:
             raise ValueError(
                 "CappedSimplex: floors must be finite and not negative, and caps positive, but "
@@ -110,7 +107,7 @@ class CappedSimplex(Vertices):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
         """Return the floors, filled up to the caps in increasing order of g."""
-        g = gradient(self, g)
+        g = self._gradient(g)
         if np.ndim(self.upper) or np.any(self.lower):
             lower, upper = self._bounds(g.size)
             order = np.argsort(g, kind="stable")
@@ -130,20 +127,19 @@ class CappedSimplex(Vertices):
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Return True if l − tol·m ≤ x ≤ u + tol·m, with m the greatest cap, and |Σ x − a| ≤ tol·a."""
-        x = point(self, x)
+        x = self._point(x)
         lower, upper = self._bounds(x.size)
         slack = tol * upper.max()
         inside = np.all(x >= lower - slack) and np.all(x <= upper + slack)
         return bool(inside and abs(x.sum() - self.total) <= tol * self.total)
 
-    def diameter(self, dim: int) -> float:
+    def _diameter(self, dim: int) -> float:
         """Return the diameter: exact for one cap and no floors, where the farthest vertex from
         s minimises ⟨s, ·⟩; else an upper bound.
 
         With w = u − l and e = a − Σ l to distribute, ‖s − t‖₂ ≤ ‖w‖₂ and ‖s − t‖₂² ≤ max w · ‖s
         − t‖₁ ≤ max w · 2e.
         """
-        self.check_dim(dim)
         if not (np.ndim(self.upper) or np.any(self.lower)):
             s = self.lmo(np.zeros(dim))
             return float(np.linalg.norm(s - self.lmo(s)))
@@ -152,29 +148,23 @@ class CappedSimplex(Vertices):
         width = np.minimum(upper - lower, free)
         return float(min(np.linalg.norm(width), (2 * free * width.max()) ** 0.5))
 
-    def initial_point(self, dim: int) -> Array:
+    def _start(self, dim: int) -> Array:
         """Return the point with the greatest distance from the nearest floor or cap; the barycentre where bounds are common."""
-        self.check_dim(dim)
         lower, upper = self._bounds(dim)
         if np.ndim(self.lower) + np.ndim(self.upper) == 0 or self._is_point(dim):
             return settle(np.full(dim, self.total / dim), self.total, upper, lower)
-        room = np.where(lower < upper, self._margin(dim), 0.0)
-        share = (self.total - (lower + room).sum()) / max(
-            (upper - lower - 2 * room).sum(), np.finfo(float).tiny
-        )
-        return settle(lower + room + share * (upper - lower - 2 * room), self.total, upper, lower)
-
-    def _margin(self, dim: int) -> float:
-        """Return the greatest t with Σ (l + t) ≤ a ≤ Σ (u − t) over the m coordinates that move, and 2t ≤ u − l."""
-        lower, upper = self._bounds(dim)
-        moves = lower < upper
+        moves, width = lower < upper, upper - lower
+        # the greatest t with Σ (l + t) ≤ a ≤ Σ (u − t) over the m coordinates that move, and 2t ≤ u − l
         m = np.count_nonzero(moves)
         least = min((self.total - lower.sum()) / m, (upper.sum() - self.total) / m)
-        return float(min(least, np.min((upper - lower)[moves]) / 2))
+        room = np.where(moves, float(min(least, np.min(width[moves]) / 2)), 0.0)
+        rest = width - 2 * room
+        share = (self.total - (lower + room).sum()) / max(rest.sum(), np.finfo(float).tiny)
+        return settle(lower + room + share * rest, self.total, upper, lower)
 
-    def inball(self, dim: int) -> Inball:
+    def _inball(self, dim: int) -> Inball:
         """Return the initial point and its distance from the nearest face, x_i = l_i or x_i = u_i."""
-        centre = self.initial_point(dim)
+        centre = self._start(dim)
         if self._is_point(dim):
             return centre, np.inf
         lower, upper = self._bounds(dim)
@@ -193,13 +183,13 @@ class CappedSimplex(Vertices):
 
     def project(self, x: ArrayLike) -> Array:
         """Return the Euclidean projection, by one sort."""
-        x = point(self, x)
+        x = self._point(x)
         lower, upper = self._bounds(x.size)
         return project_capped(x, self.total, upper, lower)
 
     def clip(self, x: ArrayLike) -> Array:
         """Return exact bounds, and a sum within one rounding of a."""
-        x = finite(self, x)
+        x = self._finite(x)
         lower, upper = self._bounds(x.size)
         near = x if self.contains(x) else self.project(x)
         return settle(near, self.total, upper, lower)
@@ -207,5 +197,4 @@ class CappedSimplex(Vertices):
     def facets(self, dim: int) -> tuple[Array, Array]:
         """Return A, b with A x ≤ b: the 2d bounds that with the sum make the set."""
         self.check_dim(dim)
-        lower, upper = self._bounds(dim)
-        return np.concatenate([np.eye(dim), -np.eye(dim)]), np.concatenate([upper, -lower])
+        return bound_rows(*self._bounds(dim))

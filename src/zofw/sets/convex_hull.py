@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense, by_value
 from zofw.sets.lp import solve_scipy
-from zofw.sets.protocol import SetFacts, Vertices, frozen, point, register, scaled
+from zofw.sets.protocol import SetFacts, Vertices, frozen, register
 
 PAIRS = 2000  # up to this many points the diameter is taken over all pairs
 
@@ -60,7 +60,7 @@ class ConvexHull(Vertices):
                 f"ConvexHull: points must be a finite (N, d) array with N, d ≥ 1, but an array of shape {points.shape} was given"
                 + (", with infinite entries." if points.size else ".")
             )
-        object.__setattr__(self, "points", points)
+        vars(self)["points"] = points
 
     @property
     def fixed_dim(self) -> int:
@@ -69,7 +69,7 @@ class ConvexHull(Vertices):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
         """Return the first point of the least ⟨g, p⟩."""
-        return Dense(self.points[int(np.argmin(self.points @ scaled(self, g)))])
+        return Dense(self.points[int(np.argmin(self.points @ self._scaled(g)))])
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Return True if some convex combination is within tol of x, in units of the greatest
@@ -78,7 +78,7 @@ class ConvexHull(Vertices):
         The combination comes from one linear programme, min t subject to |Pᵀλ − x| ≤ t, and its
         distance is recomputed.
         """
-        x = point(self, x)
+        x = self._point(x)
         scale = max(float(np.abs(self.points).max()), np.finfo(float).tiny)
         if not np.isfinite(x).all() or np.abs(x).max() > scale * (1 + tol):
             return False
@@ -95,22 +95,16 @@ class ConvexHull(Vertices):
         weights = np.maximum(np.asarray(solution)[:count], 0.0)
         return bool(np.abs(columns @ (weights / weights.sum()) - x / scale).max() <= tol)
 
-    def diameter(self, dim: int) -> float:
+    def _diameter(self, dim: int) -> float:
         """Return the greatest distance of two points, exact up to 2,000 points; beyond, twice the greatest from the mean."""
-        self.check_dim(dim)
         if len(self.points) <= PAIRS:
             return max(float(np.linalg.norm(self.points - p, axis=1).max()) for p in self.points)
         return 2.0 * float(np.linalg.norm(self.points - self.points.mean(axis=0), axis=1).max())
 
-    def initial_point(self, dim: int) -> Array:
-        """Return the mean of the points."""
-        self.check_dim(dim)
+    def _start(self, dim: int) -> Array:
+        """Return the mean of the points; no ball inside is known without the faces."""
         mean: Array = self.points.mean(axis=0)
         return mean
-
-    def inball(self, dim: int) -> None:
-        """None: no ball inside is known without the faces."""
-        self.check_dim(dim)
 
     @cached_property
     def _frame(self) -> Array:

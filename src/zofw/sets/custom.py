@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, as_atom
 from zofw.core import Clips, Projecting
-from zofw.sets.protocol import Inball, Region, Vertices, gradient, name_of, point
+from zofw.sets.protocol import Inball, Region, Vertices, name_of
 
 MOST_VERTICES = 1000  # that a point is mixed from
 
@@ -85,10 +85,9 @@ class Custom(Vertices):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
         """Return the user's vertex, copied and checked; the oracle sees a read-only g."""
-        g = gradient(self, g).view()
+        g = self._gradient(g).view()
         g.setflags(write=False)
-        oracle: Any = self._own("atom") or self._own("lmo") or self.oracle
-        s = oracle(g)
+        s = (self._own("atom") or oracle_of(self.oracle))(g)
         if isinstance(s, Atom):
             return s
         if np.shape(s) != g.shape:
@@ -102,7 +101,7 @@ class Custom(Vertices):
         """Return the user's answer, or False only if the oracle shows that x is outside."""
         if own := self._own("contains"):
             return bool(own(x, tol))
-        x = point(self, x)
+        x = self._point(x)
         if not np.isfinite(x).all():
             return False
         centre = self.initial_point(x.size)
@@ -143,7 +142,7 @@ class Custom(Vertices):
             p = weights @ vertices / weights.sum()
         return False
 
-    def diameter(self, dim: int) -> float:
+    def _diameter(self, dim: int) -> float:
         """Return the diameter given, or the user's."""
         if self.bound is not None:
             return float(self.bound)
@@ -154,15 +153,14 @@ class Custom(Vertices):
             "the object a method diameter(dim)."
         )
 
-    def initial_point(self, dim: int) -> Array:
+    def _start(self, dim: int) -> Array:
         """Return the user's, or the midpoint of the vertices along (1, …, 1) and its opposite."""
-        self.check_dim(dim)
         if own := self._own("initial_point"):
             return np.array(own(dim), dtype=np.float64)
         ones = np.ones(dim)
         return (self.lmo(ones) + self.lmo(-ones)) / 2
 
-    def inball(self, dim: int) -> Inball | None:
+    def _inball(self, dim: int) -> Inball | None:
         """Return the user's, or None."""
         own = self._own("inball")
         ball: Inball | None = own(dim) if own else None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import Ball, SetFacts, point, positive, register, scaled
+from zofw.sets.protocol import Ball, SetFacts, positive, register
 from zofw.sets.thresholds import shrink_to_l1
 
 
@@ -73,9 +73,9 @@ class GroupBall(Ball):
             )
         labels = np.empty(dim, dtype=np.int64)
         labels[everything] = np.repeat(np.arange(len(members)), [group.size for group in members])
-        object.__setattr__(self, "groups", tuple(tuple(group.tolist()) for group in members))
-        object.__setattr__(self, "members", members)
-        object.__setattr__(self, "labels", labels)
+        vars(self).update(
+            groups=tuple(tuple(group.tolist()) for group in members), members=members, labels=labels
+        )
 
     @property
     def fixed_dim(self) -> int:
@@ -91,7 +91,7 @@ class GroupBall(Ball):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """Return the boundary point opposite to g within the group of the greatest norm."""
-        g = scaled(self, g)
+        g = self._scaled(g)
         places = self.members[int(np.argmax(self._norms(g)))]
         part = g[places]
         if not part.any():
@@ -102,17 +102,13 @@ class GroupBall(Ball):
         """Return Σ ‖x_G‖₂."""
         return float(self._norms(x).sum())
 
-    def inner(self, dim: int) -> float:
-        """Return 1/√m for m groups: Σ ‖x_G‖ ≤ √m ‖x‖₂."""
-        return float(len(self.members) ** -0.5)
-
-    def outer(self, dim: int) -> float:
-        """Return 1, at any point of one group."""
-        return 1.0
+    def radii(self, dim: int) -> tuple[float, float]:
+        """Return 1/√m for m groups, and 1: Σ ‖x_G‖ ≤ √m ‖x‖₂."""
+        return float(len(self.members) ** -0.5), 1.0
 
     def project(self, x: ArrayLike) -> Array:
         """Return the Euclidean projection: soft thresholding of the group norms."""
-        x = point(self, x)
+        x = self._point(x)
         norms = self._norms(x)
         if norms.sum() <= self.radius:
             return x.copy()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import Ball, SetFacts, counting, gradient, point, positive, register, smallest
+from zofw.sets.protocol import Ball, SetFacts, positive, register, smallest
 from zofw.sets.thresholds import project_capped
 
 
@@ -55,12 +55,12 @@ class KSparse(Ball):
     )
 
     def __post_init__(self) -> None:
-        counting(self, "k")
+        positive(self, "k", whole=True)
         positive(self, "radius")
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """Return the signs opposite to the k greatest |g_i|."""
-        g = gradient(self, g)
+        g = self._gradient(g)
         places = np.sort(smallest(-np.abs(g), self.k))
         return Sparse(places, np.where(g[places] >= 0, -self.radius, self.radius), g.size)
 
@@ -69,17 +69,13 @@ class KSparse(Ball):
         size = np.abs(x)
         return float(np.maximum(size.max(), size.sum() / self.k))
 
-    def inner(self, dim: int) -> float:
-        """Return min(1, k/√d)."""
-        return float(min(1.0, self.k / dim**0.5))
-
-    def outer(self, dim: int) -> float:
-        """Return √min(k, d), at a vertex."""
-        return float(min(self.k, dim) ** 0.5)
+    def radii(self, dim: int) -> tuple[float, float]:
+        """Return min(1, k/√d) and √min(k, d), the norm of a vertex."""
+        return float(min(1.0, self.k / dim**0.5)), float(min(self.k, dim) ** 0.5)
 
     def project(self, x: ArrayLike) -> Array:
         """Return the Euclidean projection: clipping where that suffices, the capped simplex of |x| otherwise."""
-        x = point(self, x)
+        x = self._point(x)
         clipped: Array = np.clip(x, -self.radius, self.radius)
         total = self.k * self.radius
         if np.abs(clipped).sum() <= total:

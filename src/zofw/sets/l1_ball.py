@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
 from zofw.core.query import DOUBLE
-from zofw.sets.protocol import Ball, SetFacts, gradient, point, register
+from zofw.sets.protocol import Ball, SetFacts, register
 from zofw.sets.thresholds import shrink_to_l1
 
 
@@ -54,11 +54,11 @@ class L1Ball(Ball):
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """Return the vertex ∓r e_i of the greatest |g_i|."""
         if not (isinstance(g, np.ndarray) and g.dtype == DOUBLE and g.ndim == 1 and g.size):
-            g = point(self, g)
+            g = self._point(g)
         highest, lowest = int(g.argmax()), int(g.argmin())
         up, down = g.item(highest), -g.item(lowest)
         if not (isfinite(up) and isfinite(down)):  # NaN is found by both; this ends in a sentence
-            gradient(self, g)
+            self._gradient(g)
         i = min(highest, lowest) if up == down else highest if up > down else lowest
         return Sparse.single(i, -self.radius if g.item(i) >= 0 else self.radius, g.size)
 
@@ -66,15 +66,11 @@ class L1Ball(Ball):
         """Return Σ |x_i|."""
         return float(np.abs(x).sum())
 
-    def inner(self, dim: int) -> float:
-        """Return 1/√d: ‖x‖₁ ≤ √d ‖x‖₂."""
-        return float(dim**-0.5)
-
-    def outer(self, dim: int) -> float:
-        """Return 1, at a vertex."""
-        return 1.0
+    def radii(self, dim: int) -> tuple[float, float]:
+        """Return 1/√d and 1: ‖x‖₂ ≤ ‖x‖₁ ≤ √d ‖x‖₂."""
+        return float(dim**-0.5), 1.0
 
     def project(self, x: ArrayLike) -> Array:
         """Return the Euclidean projection: soft thresholding."""
-        x = point(self, x)
+        x = self._point(x)
         return np.copysign(shrink_to_l1(np.abs(x), self.radius), x)

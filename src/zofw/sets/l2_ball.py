@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense
-from zofw.sets.protocol import Ball, SetFacts, length, point, register, scaled
+from zofw.sets.protocol import Ball, SetFacts, length, register
 
 
 @register("l2-ball")
@@ -49,7 +49,7 @@ class L2Ball(Ball):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
         """Return the boundary point opposite to g."""
-        g = scaled(self, g)
+        g = self._scaled(g)
         if not g.any():
             g[0] = 1.0
         return Dense(g / np.linalg.norm(g) * -self.radius)
@@ -58,15 +58,7 @@ class L2Ball(Ball):
         """Return ‖x‖₂."""
         return length(x)
 
-    def inner(self, dim: int) -> float:
-        """Return 1."""
-        return 1.0
-
-    def outer(self, dim: int) -> float:
-        """Return 1."""
-        return 1.0
-
     def project(self, x: ArrayLike) -> Array:
         """Return the Euclidean projection: x scaled back to the sphere if it lies outside."""
-        x = point(self, x)
+        x = self._point(x)
         return x * (self.radius / max(length(x), self.radius))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense
-from zofw.sets.protocol import Ball, SetFacts, finite, gradient, point, register
+from zofw.sets.protocol import Ball, SetFacts, bound_rows, register
 
 
 @register("linf-ball")
@@ -50,29 +50,25 @@ class LinfBall(Ball):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
         """Return the corner opposite to the signs of g."""
-        return Dense(np.where(gradient(self, g) >= 0, -self.radius, self.radius))
+        return Dense(np.where(self._gradient(g) >= 0, -self.radius, self.radius))
 
     def norm(self, x: Array) -> float:
         """Return max |x_i|."""
         return float(np.abs(x).max())
 
-    def inner(self, dim: int) -> float:
-        """Return 1."""
-        return 1.0
-
-    def outer(self, dim: int) -> float:
-        """Return √d, at a corner."""
-        return float(dim**0.5)
+    def radii(self, dim: int) -> tuple[float, float]:
+        """Return 1 and √d, the norm of a corner."""
+        return 1.0, float(dim**0.5)
 
     def project(self, x: ArrayLike) -> Array:
         """Return the Euclidean projection: clipping."""
-        return np.clip(point(self, x), -self.radius, self.radius)
+        return np.clip(self._point(x), -self.radius, self.radius)
 
     def clip(self, x: ArrayLike) -> Array:
         """Return the projection, which is exact."""
-        return self.project(finite(self, x)).reshape(np.shape(x))
+        return self.project(self._finite(x)).reshape(np.shape(x))
 
     def facets(self, dim: int) -> tuple[Array, Array]:
         """Return A, b with A x ≤ b: the 2d bounds."""
         self.check_dim(dim)
-        return np.concatenate([np.eye(dim), -np.eye(dim)]), np.full(2 * dim, self.radius)
+        return bound_rows(np.full(dim, -self.radius), np.full(dim, self.radius))

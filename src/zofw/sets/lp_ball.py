@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array, Atom, Dense
 from zofw.sets.l1_ball import L1Ball
 from zofw.sets.linf_ball import LinfBall
-from zofw.sets.protocol import Ball, SetFacts, positive, register, scaled
+from zofw.sets.protocol import Ball, SetFacts, positive, register
 
 
 def lp_norm(x: Array, p: float) -> float:
@@ -71,7 +71,7 @@ class LpBall(Ball):
             raise ValueError(
                 f"LpBall: p must be a number of at least 1, but {self.p!r} was given; below 1 is no norm."
             )
-        object.__setattr__(self, "p", float(self.p))
+        vars(self)["p"] = float(self.p)
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Atom:
         """Return the point at which Hölder's inequality is an equality."""
@@ -79,7 +79,7 @@ class LpBall(Ball):
             return L1Ball(self.radius).atom(g)
         if self.p == np.inf:
             return LinfBall(self.radius).atom(g)
-        g = scaled(self, g)
+        g = self._scaled(g)
         if not g.any():
             g[0] = 1.0
         size = np.abs(g)
@@ -90,10 +90,7 @@ class LpBall(Ball):
         """Return ‖x‖_p."""
         return lp_norm(x, self.p)
 
-    def inner(self, dim: int) -> float:
-        """Return min(1, d^{1/2 − 1/p})."""
-        return float(min(1.0, dim ** (0.5 - 1 / self.p)))
-
-    def outer(self, dim: int) -> float:
-        """Return max(1, d^{1/2 − 1/p})."""
-        return float(max(1.0, dim ** (0.5 - 1 / self.p)))
+    def radii(self, dim: int) -> tuple[float, float]:
+        """Return min(1, c) and max(1, c), c = d^{1/2 − 1/p}."""
+        corner = float(dim ** (0.5 - 1 / self.p))
+        return min(1.0, corner), max(1.0, corner)

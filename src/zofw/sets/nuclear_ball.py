@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, RankOne
 from zofw.sets.lanczos import EXACT, start_vector, top_eigenvector
-from zofw.sets.protocol import Ball, SetFacts, name_of, point, positive, register, scaled
+from zofw.sets.protocol import Ball, SetFacts, Shape, name_of, positive, register
 from zofw.sets.thresholds import shrink_to_l1
 
 
-def as_shape(owner: object, shape: tuple[int, int]) -> tuple[int, int]:
+def as_shape(owner: object, shape: Shape) -> Shape:
     """Return two whole numbers of at least 1, or a sentence."""
     sides = tuple(int(n) for n in shape)
     if len(sides) != 2 or min(sides) < 1:
@@ -24,7 +24,7 @@ def as_shape(owner: object, shape: tuple[int, int]) -> tuple[int, int]:
     return sides[0], sides[1]
 
 
-def singular_values(x: Array, shape: tuple[int, int]) -> Array:
+def singular_values(x: Array, shape: Shape) -> Array:
     """Return the singular values of a flat matrix; NaN if it has a NaN."""
     if not np.isfinite(x).all():
         return np.full(1, np.nan)
@@ -46,21 +46,11 @@ def warm_factor(owner: object, warm: Atom | None, side: str, size: int) -> Array
 class MatrixBall(Ball):
     """What a ball of matrices, flattened by rows, derives from a norm of their singular values."""
 
-    shape: tuple[int, int]
+    shape: Shape
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "shape", as_shape(self, self.shape))
-
-    @property
-    def matrix_shape(self) -> tuple[int, int]:
-        """Return (m, k)."""
-        return self.shape
-
-    @property
-    def fixed_dim(self) -> int:
-        """Return m·k."""
-        return self.shape[0] * self.shape[1]
+        vars(self)["shape"] = as_shape(self, self.shape)
 
     @abstractmethod
     def shrunk(self, sigma: Array) -> Array:
@@ -68,7 +58,7 @@ class MatrixBall(Ball):
 
     def project(self, x: ArrayLike) -> Array:
         """Return the Euclidean projection: that of the singular values."""
-        u, sigma, vt = np.linalg.svd(point(self, x, self.shape).reshape(self.shape), full_matrices=False)
+        u, sigma, vt = np.linalg.svd(self._point(x).reshape(self.shape), full_matrices=False)
         nearest: Array = (u * self.shrunk(sigma)) @ vt
         return nearest.reshape(np.shape(x))
 
@@ -125,7 +115,7 @@ class NuclearBall(MatrixBall):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> RankOne:
         """Return −r u vᵀ, with the greatest entry of u positive."""
-        matrix = scaled(self, g, self.shape).reshape(self.shape)
+        matrix = self._scaled(g).reshape(self.shape)
         if not matrix.any():
             matrix[0, 0] = 1.0
         rows, columns = self.shape
@@ -147,13 +137,9 @@ class NuclearBall(MatrixBall):
         """Return Σ σ_i(X)."""
         return float(singular_values(x, self.shape).sum())
 
-    def inner(self, dim: int) -> float:
-        """Return 1/√min(m, k): the nuclear norm is at most √rank times the Frobenius norm."""
-        return float(min(self.shape) ** -0.5)
-
-    def outer(self, dim: int) -> float:
-        """Return 1, at any matrix of rank one."""
-        return 1.0
+    def radii(self, dim: int) -> tuple[float, float]:
+        """Return 1/√min(m, k) and 1: the nuclear norm is at most √rank times the Frobenius norm."""
+        return float(min(self.shape) ** -0.5), 1.0
 
     def shrunk(self, sigma: Array) -> Array:
         """Soft thresholding."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zofw.atoms import Array, Atom, Dense, by_value
-from zofw.sets.lp import FEASIBILITY, solve_highspy, solve_scipy
-from zofw.sets.protocol import EPS, Inball, SetFacts, Vertices, finite, frozen, point, register, scaled
+from zofw.sets.lp import FEASIBILITY, solve_scipy
+from zofw.sets.protocol import EPS, Inball, SetFacts, Vertices, bound_rows, frozen, register
 
 
 @register("polytope")
@@ -22,10 +22,8 @@ class Polytope(Vertices):
     r"""The polytope :math:`\{x : A_{ub} x \le b_{ub},\ A_{eq} x = b_{eq},\ l \le x \le u\}`.
 
     The oracle is one linear programme, solved by the simplex method of HiGHS to a primal and
-    dual feasibility of 1e-10. It starts from nothing, or from the vertex given as ``warm``, so
-    that the result is a function of (g, warm). Where several vertices are optimal the value is
-    the same and the vertex is the one the solver ends on, which may differ between the two
-    solvers, between versions of HiGHS, and with the warm start.
+    dual feasibility of 1e-10. Where several vertices are optimal the value is the same and the
+    vertex is the one the solver ends on, which may differ between versions of HiGHS.
 
     An empty or unbounded polytope is refused when it is made.
 
@@ -41,9 +39,6 @@ class Polytope(Vertices):
     bounds
         One pair (l, u) for all coordinates or a sequence of d pairs; None is no bound. Unlike
         `scipy.optimize.linprog`, the default is *no* bound, not x ≥ 0.
-    solver
-        ``"scipy"``, or ``"highspy"`` (the extra ``lp``), the only one that makes use of a warm
-        start.
 
     References
     ----------
@@ -63,7 +58,6 @@ class Polytope(Vertices):
     A_eq: Any = None
     b_eq: Any = None
     bounds: Any = (None, None)
-    solver: Literal["scipy", "highspy"] = "scipy"
 
     facts = SetFacts(
         members=r"Ax \le b,\ Ex = f,\ l \le x \le u",
@@ -74,8 +68,6 @@ class Polytope(Vertices):
     )
 
     def __post_init__(self) -> None:
-        if self.solver not in ("scipy", "highspy"):
-            raise ValueError(f"Polytope: solver must be 'scipy' or 'highspy', but {self.solver!r} was given.")
         limits = np.array(self.bounds, dtype=np.float64)  # None becomes NaN
         dims = {np.shape(matrix)[-1] for matrix in (self.A_ub, self.A_eq) if matrix is not None}
         dims |= {len(limits)} if limits.ndim == 2 else set()
@@ -92,7 +84,7 @@ class Polytope(Vertices):
             raise ValueError(
                 f"Polytope: a lower bound exceeds its upper bound at {np.argmax(np.diff(limits) < 0)}."
             )
-        object.__setattr__(self, "bounds", frozen(self, "bounds", limits, 2))
+        vars(self)["bounds"] = frozen(self, "bounds", limits, 2)
         self._require_bounded()
         self.inball(dim)  # raises if the polytope is empty
 
@@ -107,8 +99,7 @@ class Polytope(Vertices):
                 f"Polytope: {matrix} and {vector} must be finite with as many rows as right-hand sides, but have shapes "
                 f"{left.shape} and {right.shape}."
             )
-        object.__setattr__(self, matrix, left)
-        object.__setattr__(self, vector, right)
+        vars(self).update({matrix: left, vector: right})
 
     def _require_bounded(self) -> None:
         """A polyhedron is bounded iff 0 is its only direction of recession r.
@@ -129,11 +120,6 @@ class Polytope(Vertices):
                 raise ValueError(
                     f"Polytope: the constraints leave coordinate {int(np.argmax(np.abs(r)))} unbounded; add bounds or rows."
                 )
-
-    def _vertex(self, c: Array) -> Array | None:
-        return solve_scipy(
-            c, A_ub=self.A_ub, b_ub=self.b_ub, A_eq=self.A_eq, b_eq=self.b_eq, bounds=self.bounds
-        )
 
     @property
     def fixed_dim(self) -> int:
@@ -209,20 +195,15 @@ class Polytope(Vertices):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
         """Return a vertex of the least ⟨g, s⟩, found by the simplex method; by sorting where the polytope is one of `shares`."""
-        g = scaled(self, g)
+        g = self._scaled(g)
         if self._groups is not None:
             return Dense(self._fill(g, self._groups))
-        if self.solver == "scipy":
-            return Dense(np.asarray(self._vertex(g)))
-        rows = np.concatenate([self.A_ub, self.A_eq])
-        upper = np.concatenate([self.b_ub, self.b_eq])
-        lower = np.where(np.arange(len(rows)) < len(self.b_ub), -np.inf, upper)
-        start = None if warm is None else point(self, warm.dense())
-        return Dense(solve_highspy(g, rows, np.stack([lower, upper], axis=1), self.bounds, start))
+        constraints = {"A_ub": self.A_ub, "b_ub": self.b_ub, "A_eq": self.A_eq, "b_eq": self.b_eq}
+        return Dense(np.asarray(solve_scipy(g, **constraints, bounds=self.bounds)))
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Return True if every constraint holds up to tol times the greatest of its terms."""
-        x = point(self, x)
+        x = self._point(x)
         size = np.abs(x)
         excess = np.concatenate([self.A_ub @ x - self.b_ub, np.abs(self.A_eq @ x - self.b_eq)])
         terms = np.concatenate([np.abs(self.A_ub) @ size, np.abs(self.A_eq) @ size])
@@ -231,17 +212,16 @@ class Polytope(Vertices):
         margin = tol * max(np.max(size), np.max(np.abs(self.bounds[np.isfinite(self.bounds)]), initial=0.0))
         return bool(np.all(excess <= slack) and np.all(x >= lower - margin) and np.all(x <= upper + margin))
 
-    @cached_property
-    def _widths(self) -> Array:
-        if np.isfinite(self.bounds).all():
-            return np.asarray(self.bounds[:, 1] - self.bounds[:, 0])
-        axes = np.eye(self.fixed_dim)
-        return np.array([self.lmo(-e) @ e - self.lmo(e) @ e for e in axes])
-
-    def diameter(self, dim: int) -> float:
+    def _diameter(self, dim: int) -> float:
         """Return an upper bound: the diagonal of the bounds or, where some are infinite, of the least box (2d programmes)."""
-        self.check_dim(dim)
-        return float(np.linalg.norm(self._widths))
+        return self._diagonal
+
+    @cached_property
+    def _diagonal(self) -> float:
+        widths = np.diff(self.bounds)[:, 0]
+        if not np.isfinite(self.bounds).all():
+            widths = np.array([self.lmo(-e) @ e - self.lmo(e) @ e for e in np.eye(self.fixed_dim)])
+        return float(np.linalg.norm(widths))
 
     @cached_property
     def _frame(self) -> Array:
@@ -274,17 +254,16 @@ class Polytope(Vertices):
             raise ValueError("Polytope: no point satisfies all constraints; the set is empty.")
         return solution[:-1], np.inf if single else float(solution[-1])
 
-    def initial_point(self, dim: int) -> Array:
+    def _start(self, dim: int) -> Array:
         """Return the centre of a greatest inscribed ball."""
-        self.check_dim(dim)
         return self._chebyshev[0].copy()
 
-    def inball(self, dim: int) -> Inball | None:
+    def _inball(self, dim: int) -> Inball | None:
         """Return a greatest inscribed ball within the flat of the equations.
 
         None if it has no radius there, which happens when inequalities hide an equation.
         """
-        centre, radius = self.initial_point(dim), self._chebyshev[1]
+        centre, radius = self._start(dim), self._chebyshev[1]
         return (
             (centre, radius) if radius > 1e3 * FEASIBILITY * max(1.0, float(np.abs(centre).max())) else None
         )
@@ -300,7 +279,7 @@ class Polytope(Vertices):
 
     def _clip(self, x: ArrayLike) -> Array:
         """Return x on the flat of the equations and within the bounds, drawn towards the centre until all inequalities hold."""
-        x = finite(self, x)
+        x = self._finite(x)
         if self._holds(x):
             return x.copy()
         start, share = self._level(x), 0.0
@@ -341,8 +320,5 @@ class Polytope(Vertices):
     def facets(self, dim: int) -> tuple[Array, Array]:
         """Return A, b with A x ≤ b: the inequalities and the finite bounds."""
         self.check_dim(dim)
-        eye, (lower, upper) = np.eye(dim), self.bounds.T
-        low, high = np.isfinite(lower), np.isfinite(upper)
-        return np.concatenate([self.A_ub, eye[high], -eye[low]]), np.concatenate(
-            [self.b_ub, upper[high], -lower[low]]
-        )
+        rows, sides = bound_rows(*self.bounds.T)
+        return np.concatenate([self.A_ub, rows]), np.concatenate([self.b_ub, sides])

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Blocks
-from zofw.core import Faceted
-from zofw.sets.custom import can_clip, can_project
 from zofw.sets.given import as_set
-from zofw.sets.protocol import Inball, Region, SetFacts, Vertices, gradient, name_of, point, register
+from zofw.sets.protocol import Inball, Region, SetFacts, Vertices, name_of, register
 
 
 @register("product")
@@ -70,23 +68,31 @@ class Product(Vertices):
             raise ValueError(
                 f"Product: {len(parts)} sets and {len(dims)} dims were given; give one dim for each set."
             )
-        free = [name_of(part) for part, dim in zip(parts, dims, strict=True) if dim is None]
-        if free:
-            raise ValueError(
-                f"Product: {', '.join(free)} can have any dimension; give dims, one number for each set."
-            )
         for part, dim in zip(parts, dims, strict=True):
-            part.check_dim(dim or 0)
-        object.__setattr__(self, "sets", parts)
-        object.__setattr__(self, "dims", dims)
+            if dim is None:
+                raise ValueError(
+                    f"Product: {name_of(part)} can have any dimension; give dims, one number for each set."
+                )
+            part.check_dim(dim)
+        vars(self).update(sets=parts, dims=dims)
 
     def blocks(self, x: Array) -> list[tuple[Region, Array]]:
         """Return each factor with its rows of x."""
         dims = self.dims or ()
-        return [
-            (part, x[end - dim : end])
-            for part, dim, end in zip(self.sets, dims, accumulate(dims), strict=True)
-        ]
+        ends = accumulate(dims)
+        return [(part, x[end - dim : end]) for part, dim, end in zip(self.sets, dims, ends, strict=True)]
+
+    def _each(self, name: str, dim: int) -> list[Any]:
+        """Return what a method of every factor makes of its dimension."""
+        self.check_dim(dim)
+        return [method(size) for method, size in zip(self._every(name), self.dims or (), strict=True)]
+
+    def _every(self, name: str) -> list[Callable[..., Any]]:
+        """Return the method of that name of every factor, or say that it is absent."""
+        methods = [getattr(part, name, None) for part in self.sets]
+        if None in methods:
+            raise AttributeError(f"Product: {name_of(self.sets[methods.index(None)])} cannot {name}.")
+        return list(filter(None, methods))
 
     @property
     def fixed_dim(self) -> int:
@@ -95,7 +101,7 @@ class Product(Vertices):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Blocks:
         """Return one atom for each factor."""
-        g = gradient(self, g)
+        g = self._gradient(g)
         if warm is not None and (not isinstance(warm, Blocks) or len(warm.parts) != len(self.sets)):
             raise ValueError(
                 f"Product: a warm start must be a Blocks atom with {len(self.sets)} parts, but {name_of(warm)} was given."
@@ -107,68 +113,56 @@ class Product(Vertices):
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Return True if every block is in its set."""
-        return all(part.contains(block, tol) for part, block in self.blocks(point(self, x)))
+        return all(part.contains(block, tol) for part, block in self.blocks(self._point(x)))
 
-    def diameter(self, dim: int) -> float:
+    def _diameter(self, dim: int) -> float:
         """Return √(Σ diameter²): exact if every factor's is."""
-        self.check_dim(dim)
-        return float(
-            np.linalg.norm([part.diameter(block.size) for part, block in self.blocks(np.empty(dim))])
-        )
+        return float(np.linalg.norm(self._each("diameter", dim)))
 
-    def initial_point(self, dim: int) -> Array:
+    def _start(self, dim: int) -> Array:
         """Return the initial points of the factors."""
-        self.check_dim(dim)
-        return np.concatenate([part.initial_point(block.size) for part, block in self.blocks(np.empty(dim))])
+        return np.concatenate(self._each("initial_point", dim))
 
-    def inball(self, dim: int) -> Inball | None:
+    def _inball(self, dim: int) -> Inball | None:
         """Return the centres of the factors with the least of their radii; None if a factor knows no ball."""
-        self.check_dim(dim)
-        balls = [part.inball(block.size) for part, block in self.blocks(np.empty(dim))]
-        known = [ball for ball in balls if ball is not None]
-        if len(known) < len(balls):
+        balls = self._each("inball", dim)
+        if any(ball is None for ball in balls):
             return None
-        return np.concatenate([centre for centre, _ in known]), min(radius for _, radius in known)
+        return np.concatenate([centre for centre, _ in balls]), min(radius for _, radius in balls)
 
     def tangent(self, v: ArrayLike) -> Array:
         """Return the tangent parts of the blocks."""
-        return np.concatenate(
-            [part.tangent(rows) for part, rows in self.blocks(np.asarray(v, dtype=np.float64))]
-        )
+        v = np.asarray(v, dtype=np.float64)
+        return np.concatenate([part.tangent(rows) for part, rows in self.blocks(v)])
 
     @property
     def project(self) -> Callable[[ArrayLike], Array]:
         """Return the Euclidean projection, block by block; absent if a factor has none."""
-        return self._blockwise("project", can_project)
+        return self._blockwise("project")
 
     @property
     def clip(self) -> Callable[[ArrayLike], Array]:
         """Return exact members, block by block; absent if a factor has none."""
-        return self._blockwise("clip", can_clip)
+        return self._blockwise("clip")
+
+    def _blockwise(self, name: str) -> Callable[[ArrayLike], Array]:
+        methods = self._every(name)
+
+        def moved(x: ArrayLike) -> Array:
+            blocks = self.blocks(self._point(x))
+            return np.concatenate([move(block) for move, (_, block) in zip(methods, blocks, strict=True)])
+
+        return moved
 
     @property
     def facets(self) -> Callable[[int], tuple[Array, Array]]:
         """Return A, b with A x ≤ b: the inequalities of the factors, block by block; absent if a factor lists none."""
-        parts = [part.facets for part in self.sets if isinstance(part, Faceted)]
-        if len(parts) < len(self.sets):
-            raise AttributeError("Product: not every factor lists its facets.")
+        self._every("facets")
 
         def listed(dim: int) -> tuple[Array, Array]:
             from scipy.linalg import block_diag
 
-            self.check_dim(dim)
-            blocks = [facets(size) for facets, size in zip(parts, self.dims or (), strict=True)]
-            return block_diag(*(A for A, _ in blocks)), np.concatenate([b for _, b in blocks])
+            matrices, sides = zip(*self._each("facets", dim), strict=True)
+            return block_diag(*matrices), np.concatenate(sides)
 
         return listed
-
-    def _blockwise(self, move: str, able: Callable[[object], bool]) -> Callable[[ArrayLike], Array]:
-        """Return the method of that name of every factor, on its block."""
-        unable = [name_of(part) for part in self.sets if not able(part)]
-        if unable:
-            raise AttributeError(f"Product: {', '.join(unable)} cannot {move}.")
-
-        def moved(x: ArrayLike) -> Array:
-            return np.concatenate([getattr(part, move)(block) for part, block in self.blocks(point(self, x))])
-
-        return moved

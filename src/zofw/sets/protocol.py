@@ -14,31 +14,30 @@ from zofw.atoms import Array, Atom
 from zofw.core import ConvexSet as Region
 from zofw.registry import Registry
 
-__all__ = ["SETS", "Ball", "Inball", "Region", "SetFacts", "Square", "Vertices", "register"]
+__all__ = ["SETS", "Ball", "Inball", "Region", "SetFacts", "Vertices", "register"]
 
 SETS: Registry[Region] = Registry("set")
 register = SETS.register
 
 Inball = tuple[Array, float]
+Shape = tuple[int, int]
 EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
 class SetFacts:
-    """Facts that a set states: its row of the table in the documentation, compared with the
-    code by the tests.
+    """The row of a set in the documentation's table, compared with the code by the tests.
 
     Attributes
     ----------
     members, cost
         TeX of the condition for members, and of the cost of the oracle.
     oracle, atom, projection
-        The oracle's vertex, the form in which it is kept ("dense", "sparse", "rank one" or
-        "blocks"), and the way of the Euclidean projection, all in a few words; a dash if there
-        is no projection.
+        The oracle's vertex, its form ("dense", "sparse", "rank one" or "blocks"), and the way
+        of the Euclidean projection, in a few words; a dash if there is no projection.
     diameter, inball
-        Formulas of the diameter and of the radius of the inner ball, or words; None for a
-        diameter that has none, or a set that knows no inner ball.
+        Formulas of the diameter and of the radius of the inner ball, or words; None where there
+        is no formula or no known ball.
     """
 
     members: str
@@ -55,26 +54,14 @@ def name_of(owner: object) -> str:
     return type(owner).__name__
 
 
-def positive(owner: object, *names: str) -> None:
-    """Require that fields of a frozen dataclass are positive finite numbers, and store them as floats."""
+def positive(owner: object, *names: str, whole: bool = False) -> None:
+    """Require that fields of a frozen dataclass are positive finite numbers, or whole ones, and store them as such."""
+    kind, wanted = (Integral, "whole number of at least 1") if whole else (Real, "positive finite number")
     for name in names:
         value = vars(owner)[name]
-        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-            raise ValueError(
-                f"{name_of(owner)}: {name} must be a positive finite number, but {value!r} was given."
-            )
-        object.__setattr__(owner, name, float(value))
-
-
-def counting(owner: object, *names: str) -> None:
-    """Require that fields of a frozen dataclass are whole numbers ≥ 1, and store them as ints."""
-    for name in names:
-        value = vars(owner)[name]
-        if not isinstance(value, Integral) or value < 1:
-            raise ValueError(
-                f"{name_of(owner)}: {name} must be a whole number of at least 1, but {value!r} was given."
-            )
-        object.__setattr__(owner, name, int(value))
+        if not isinstance(value, kind) or not 0 < float(value) < np.inf:
+            raise ValueError(f"{name_of(owner)}: {name} must be a {wanted}, but {value!r} was given.")
+        vars(owner)[name] = int(value) if isinstance(value, Integral) and whole else float(value)
 
 
 def frozen(owner: object, name: str, value: ArrayLike, ndim: int) -> Array:
@@ -117,59 +104,10 @@ def common_length(*bounds: float | Array) -> int | None:
     return max((np.size(bound) for bound in bounds if np.ndim(bound)), default=None)
 
 
-def point(owner: Vertices, x: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
-    """Return x as a flat float64 array of a dimension the set lives in; a matrix of the given shape is flattened."""
-    array = np.asarray(x)
-    if array.ndim == 1 and array.dtype == np.float64:
-        owner.check_dim(array.size)
-        return array
-    if array.dtype.kind not in "fiub":
-        raise ValueError(
-            f"{name_of(owner)}: real numbers are needed, but an array of dtype {array.dtype} was given."
-        )
-    if array.ndim != 1 and array.shape != shape:
-        also = f" or {shape}" if shape else ""
-        raise ValueError(
-            f"{name_of(owner)}: a point or gradient of shape (dim,){also} is needed, but {array.shape} was given."
-        )
-    owner.check_dim(array.size)
-    return np.asarray(array, dtype=np.float64).reshape(-1)
-
-
-def finite(owner: Vertices, x: ArrayLike) -> Array:
-    """Return x as a flat float64 array without NaN or infinite entries."""
-    flat = np.asarray(x, dtype=np.float64).reshape(-1)
-    owner.check_dim(flat.size)
-    if not np.isfinite(flat).all():
-        raise ValueError(
-            f"{name_of(owner)}: the point has {np.count_nonzero(~np.isfinite(flat))} NaN or infinite entries of "
-            f"{flat.size}; only a finite point can be clipped."
-        )
-    return flat
-
-
-def gradient(owner: Vertices, g: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
-    """Return a finite flat gradient; it may share memory with g and is read only."""
-    flat = point(owner, g, shape)
-    finite = np.isfinite(flat)
-    if not finite.all():
-        raise ValueError(
-            f"{name_of(owner)}: the gradient has {np.count_nonzero(~finite)} NaN or infinite entries of {flat.size}, "
-            f"the first at index {int(np.argmin(finite))}; a linear minimiser exists for finite gradients only."
-        )
-    return flat
-
-
-def scaled(owner: Vertices, g: ArrayLike, shape: tuple[int, int] | None = None) -> Array:
-    """Return a fresh finite flat gradient divided by the power of two that brings its greatest
-    entry into [1/2, 1).
-
-    The division is exact down to the least normal number, so that ties stay ties, and no later
-    product overflows.
-    """
-    flat = gradient(owner, g, shape)
-    fresh: Array = np.ldexp(flat, -int(np.frexp(np.abs(flat).max())[1]))
-    return fresh
+def bound_rows(lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return A, b with A x ≤ b for the finite ones among the bounds l ≤ x ≤ u."""
+    eye, low, high = np.eye(len(lower)), np.isfinite(lower), np.isfinite(upper)
+    return np.concatenate([eye[high], -eye[low]]), np.concatenate([upper[high], -lower[low]])
 
 
 def length(x: Array) -> float:
@@ -196,14 +134,22 @@ def smallest(values: Array, k: int) -> NDArray[np.int64]:
 
 
 class Vertices(ABC):
-    """What a set derives from its oracle `atom`; a set that lives in one dimension only says so in `fixed_dim`."""
+    """What a set derives from its oracle `atom`, its matrix shape or own dimension, and its ball.
+
+    A set defines `atom`, `contains`, `_inball` and `_diameter`, and what else it can.
+    """
 
     facts: ClassVar[SetFacts]
 
     @property
+    def _shape(self) -> Shape | None:
+        """Return the shape of the points if they are matrices, flattened by rows."""
+        return getattr(self, "shape", None)
+
+    @property
     def fixed_dim(self) -> int | None:
         """Return the dimension d if the set has one of its own, None if it lives in every dimension."""
-        return None
+        return None if self._shape is None else self._shape[0] * self._shape[1]
 
     def check_dim(self, dim: int) -> None:
         """Raise ValueError if the set does not live in this dimension."""
@@ -222,9 +168,81 @@ class Vertices(ABC):
         """Return a vertex s that minimises ⟨g, s⟩, as a fresh array with the shape of g."""
         return self.atom(g, warm).dense().reshape(np.shape(g))
 
+    def diameter(self, dim: int) -> float:
+        """Return the greatest Euclidean distance of two members, or an upper bound of it."""
+        self.check_dim(dim)
+        return float(self._diameter(dim))
+
+    @abstractmethod
+    def _diameter(self, dim: int) -> float: ...
+
+    def initial_point(self, dim: int) -> Array:
+        """Return a member to start from: the centre of the inner ball, unless the set says otherwise."""
+        self.check_dim(dim)
+        return self._start(dim)
+
+    def _start(self, dim: int) -> Array:
+        ball = self._inball(dim)
+        assert ball is not None
+        return ball[0]
+
+    def inball(self, dim: int) -> Inball | None:
+        """Return centre and radius of a Euclidean ball of the affine hull that lies inside; None if none is known."""
+        self.check_dim(dim)
+        return self._inball(dim)
+
+    def _inball(self, dim: int) -> Inball | None:
+        return None
+
     def tangent(self, v: ArrayLike) -> Array:
         """Return a copy of v: the set has an interior point, and its affine hull is the whole space."""
         return np.array(v, dtype=np.float64)
+
+    def _point(self, x: ArrayLike) -> Array:
+        """Return x as a flat float64 array of a dimension the set lives in."""
+        array = np.asarray(x)
+        if array.ndim == 1 and array.dtype == np.float64:
+            self.check_dim(array.size)
+            return array
+        if array.dtype.kind not in "fiub":
+            raise ValueError(
+                f"{name_of(self)}: real numbers are needed, but an array of dtype {array.dtype} was given."
+            )
+        if array.ndim != 1 and array.shape != self._shape:
+            also = f" or {self._shape}" if self._shape else ""
+            raise ValueError(
+                f"{name_of(self)}: a point or gradient of shape (dim,){also} is needed, but {array.shape} was given."
+            )
+        self.check_dim(array.size)
+        return np.asarray(array, dtype=np.float64).reshape(-1)
+
+    def _finite(
+        self, x: ArrayLike, need: str = "the point has {}; only a finite point can be clipped."
+    ) -> Array:
+        """Return x as a flat array without NaN or infinite entries; it may share memory with x and is read only."""
+        flat = self._point(x)
+        finite = np.isfinite(flat)
+        if not finite.all():
+            wrong = f"{np.count_nonzero(~finite)} NaN or infinite entries of {flat.size}"
+            raise ValueError(
+                f"{name_of(self)}: " + need.format(f"{wrong}, the first at index {np.argmin(finite)}")
+            )
+        return flat
+
+    def _gradient(self, g: ArrayLike) -> Array:
+        """Return a finite flat gradient; it may share memory with g and is read only."""
+        return self._finite(g, "the gradient has {}; a linear minimiser exists for finite gradients only.")
+
+    def _scaled(self, g: ArrayLike) -> Array:
+        """Return a fresh finite flat gradient divided by the power of two that brings its
+        greatest entry into [1/2, 1).
+
+        The division is exact down to the least normal number, so that ties stay ties, and no
+        later product overflows.
+        """
+        flat = self._gradient(g)
+        fresh: Array = np.ldexp(flat, -int(np.frexp(np.abs(flat).max())[1]))
+        return fresh
 
 
 class Ball(Vertices):
@@ -240,62 +258,29 @@ class Ball(Vertices):
     def __post_init__(self) -> None:
         positive(self, "radius")
 
-    @property
-    def matrix_shape(self) -> tuple[int, int] | None:
-        """Return the shape of the points if they are matrices."""
-        return None
-
     @abstractmethod
     def norm(self, x: Array) -> float:
         """Return ‖x‖ of a flat x."""
 
-    @abstractmethod
-    def inner(self, dim: int) -> float:
-        """Return radius of the greatest Euclidean ball around 0 inside the unit ball of the norm."""
-
-    @abstractmethod
-    def outer(self, dim: int) -> float:
-        """Return radius of the least Euclidean ball around 0 that holds the unit ball of the norm."""
+    def radii(self, dim: int) -> tuple[float, float]:
+        """Return inner and outer: by default those of a norm equal to ‖x‖₂."""
+        return 1.0, 1.0
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Return True if ‖x‖ ≤ r (1 + tol)."""
-        return bool(self.norm(point(self, x, self.matrix_shape)) <= self.radius * (1 + tol))
+        return bool(self.norm(self._point(x)) <= self.radius * (1 + tol))
 
     def clip(self, x: ArrayLike) -> Array:
         """Return x, scaled by r/‖x‖ and a few roundings less if ‖x‖ > r: then ‖x‖ ≤ r as `norm` computes it."""
-        inside, less = finite(self, x).copy(), EPS
+        inside, less = self._finite(x).copy(), EPS
         while (norm := self.norm(inside)) > self.radius:
             inside *= self.radius / norm * (1 - less)
             less *= 2
         return inside.reshape(np.shape(x))
 
-    def diameter(self, dim: int) -> float:
-        """Return twice the Euclidean radius: exact, for a ball is symmetric."""
-        self.check_dim(dim)
-        return 2.0 * self.radius * self.outer(dim)
+    def _diameter(self, dim: int) -> float:
+        """Return twice the outer radius, exact because a ball is symmetric."""
+        return 2.0 * self.radius * self.radii(dim)[1]
 
-    def initial_point(self, dim: int) -> Array:
-        """Return the centre 0."""
-        self.check_dim(dim)
-        return np.zeros(dim)
-
-    def inball(self, dim: int) -> Inball:
-        """Return the greatest Euclidean ball around 0."""
-        self.check_dim(dim)
-        return np.zeros(dim), self.radius * self.inner(dim)
-
-
-class Square(Vertices):
-    """What a set of square matrices, flattened by rows, derives from its size."""
-
-    size: int
-
-    @property
-    def fixed_dim(self) -> int:
-        """Return n²."""
-        return self.size**2
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Return (n, n)."""
-        return self.size, self.size
+    def _inball(self, dim: int) -> Inball:
+        return np.zeros(dim), self.radius * self.radii(dim)[0]

@@ -8,17 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Sparse
-from zofw.sets.protocol import (
-    Inball,
-    SetFacts,
-    Vertices,
-    counting,
-    finite,
-    gradient,
-    point,
-    positive,
-    register,
-)
+from zofw.sets.protocol import Inball, SetFacts, Vertices, positive, register
 from zofw.sets.thresholds import project_capped, settle
 
 
@@ -69,7 +59,7 @@ class Simplex(Vertices):
     def __post_init__(self) -> None:
         positive(self, "total")
         if self.dim is not None:
-            counting(self, "dim")
+            positive(self, "dim", whole=True)
 
     @property
     def fixed_dim(self) -> int | None:
@@ -78,28 +68,22 @@ class Simplex(Vertices):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """Return the vertex a e_i of the least g_i."""
-        g = gradient(self, g)
+        g = self._gradient(g)
         return Sparse.single(int(g.argmin()), self.total, g.size)
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Return True if x ≥ −tol·a and |Σ x − a| ≤ tol·a."""
-        x = point(self, x)
+        x = self._point(x)
         slack = tol * self.total
         return bool(x.min() >= -slack and abs(x.sum() - self.total) <= slack)
 
-    def diameter(self, dim: int) -> float:
+    def _diameter(self, dim: int) -> float:
         """Return √2 a, exact; 0 in dimension 1."""
-        self.check_dim(dim)
         return self.total * 2**0.5 if dim > 1 else 0.0
 
-    def initial_point(self, dim: int) -> Array:
-        """Return the barycentre."""
-        self.check_dim(dim)
-        return np.full(dim, self.total / dim)
-
-    def inball(self, dim: int) -> Inball:
-        """Return the inscribed ball: the barycentre and its distance a/√(d(d − 1)) from the faces."""
-        return self.initial_point(dim), centred_radius(self.total, dim)
+    def _inball(self, dim: int) -> Inball:
+        """Return the barycentre and its distance a/√(d(d − 1)) from the faces."""
+        return np.full(dim, self.total / dim), centred_radius(self.total, dim)
 
     def tangent(self, v: ArrayLike) -> Array:
         """Return v minus its mean."""
@@ -109,11 +93,11 @@ class Simplex(Vertices):
 
     def project(self, x: ArrayLike) -> Array:
         """Return the Euclidean projection, by one sort."""
-        return project_capped(point(self, x), self.total, self.total)
+        return project_capped(self._point(x), self.total, self.total)
 
     def clip(self, x: ArrayLike) -> Array:
         """No entry below 0 or above a, and a sum within one rounding of a."""
-        x = finite(self, x)
+        x = self._finite(x)
         return settle(x if self.contains(x) else self.project(x), self.total, self.total)
 
     def facets(self, dim: int) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, Dense
 from zofw.sets.nuclear_ball import MatrixBall, singular_values
-from zofw.sets.protocol import SetFacts, register, scaled
+from zofw.sets.protocol import SetFacts, register
 
 
 @register("spectral-ball")
@@ -56,20 +56,16 @@ class SpectralBall(MatrixBall):
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
         """Return −r U Vᵀ."""
-        u, _, vt = np.linalg.svd(scaled(self, g, self.shape).reshape(self.shape), full_matrices=False)
+        u, _, vt = np.linalg.svd(self._scaled(g).reshape(self.shape), full_matrices=False)
         return Dense((-self.radius * (u @ vt)).reshape(-1))
 
     def norm(self, x: Array) -> float:
         """Return σ₁(X)."""
         return float(singular_values(x, self.shape)[0])
 
-    def inner(self, dim: int) -> float:
-        """Return 1: the spectral norm is at most the Frobenius norm."""
-        return 1.0
-
-    def outer(self, dim: int) -> float:
-        """Return √min(m, k), where all singular values are 1."""
-        return float(min(self.shape) ** 0.5)
+    def radii(self, dim: int) -> tuple[float, float]:
+        """Return 1 and √min(m, k), where all singular values are 1."""
+        return 1.0, float(min(self.shape) ** 0.5)
 
     def shrunk(self, sigma: Array) -> Array:
         """Clipped at r."""

@@ -10,25 +10,14 @@ from numpy.typing import ArrayLike
 from zofw.atoms import Array, Atom, RankOne
 from zofw.sets.lanczos import EXACT, start_vector, top_eigenvector
 from zofw.sets.nuclear_ball import warm_factor
-from zofw.sets.protocol import (
-    EPS,
-    Inball,
-    SetFacts,
-    Square,
-    counting,
-    finite,
-    point,
-    positive,
-    register,
-    scaled,
-)
+from zofw.sets.protocol import EPS, Inball, SetFacts, Vertices, positive, register
 from zofw.sets.simplex import centred_radius
 from zofw.sets.thresholds import project_capped, settle
 
 
 @register("spectraplex")
 @dataclass(frozen=True)
-class Spectraplex(Square):
+class Spectraplex(Vertices):
     r"""The set :math:`\{X \in \mathbb{R}^{n \times n} : X = X^\top \succeq 0,\ \mathrm{tr} X =
     a\}`, flattened by rows.
 
@@ -73,12 +62,17 @@ class Spectraplex(Square):
     )
 
     def __post_init__(self) -> None:
-        counting(self, "size")
+        positive(self, "size", whole=True)
         positive(self, "trace", "tol")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return (n, n)."""
+        return self.size, self.size
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> RankOne:
         """Return a v vᵀ, with the greatest entry of v positive."""
-        matrix = scaled(self, g, self.shape).reshape(self.shape)
+        matrix = self._scaled(g).reshape(self.shape)
         matrix = (matrix + matrix.T) / 2
         previous = warm_factor(self, warm, "left", self.size)
         if not matrix.any():
@@ -92,25 +86,20 @@ class Spectraplex(Square):
 
     def contains(self, x: ArrayLike, tol: float = 1e-9) -> bool:
         """Return True if x is symmetric, has trace a and no eigenvalue below 0, all up to tol·a."""
-        matrix = point(self, x, self.shape).reshape(self.shape)
+        matrix = self._point(x).reshape(self.shape)
         slack = tol * self.trace
         if not np.isfinite(matrix).all() or np.abs(matrix - matrix.T).max() > slack:
             return False
         return bool(abs(np.trace(matrix) - self.trace) <= slack and np.linalg.eigvalsh(matrix)[0] >= -slack)
 
-    def diameter(self, dim: int) -> float:
+    def _diameter(self, dim: int) -> float:
         """Return √2 a, exact; 0 for n = 1."""
-        self.check_dim(dim)
         return self.trace * 2**0.5 if self.size > 1 else 0.0
 
-    def initial_point(self, dim: int) -> Array:
-        """Return the centre a/n times the identity."""
-        self.check_dim(dim)
-        return np.eye(self.size).reshape(-1) * (self.trace / self.size)
-
-    def inball(self, dim: int) -> Inball:
-        """Return the centre and its distance a/√(n(n − 1)) from the singular matrices, as for the simplex of eigenvalues."""
-        return self.initial_point(dim), centred_radius(self.trace, self.size)
+    def _inball(self, dim: int) -> Inball:
+        """Return a/n times the identity, at a/√(n(n − 1)) from the singular matrices: a simplex of eigenvalues."""
+        centre = np.eye(self.size).reshape(-1) * (self.trace / self.size)
+        return centre, centred_radius(self.trace, self.size)
 
     def tangent(self, v: ArrayLike) -> Array:
         """Return the symmetric part of v without its trace."""
@@ -123,16 +112,16 @@ class Spectraplex(Square):
 
     def project(self, x: ArrayLike) -> Array:
         """Return the Euclidean projection: the eigenvalues of the symmetric part on the simplex."""
-        matrix = point(self, x, self.shape).reshape(self.shape)
+        matrix = self._point(x).reshape(self.shape)
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
         nearest: Array = (vectors * project_capped(values, self.trace, self.trace)) @ vectors.T
         return nearest.reshape(np.shape(x))
 
     def clip(self, x: ArrayLike) -> Array:
         """Exactly symmetric, a trace within one rounding of a, and no negative eigenvalue as LAPACK computes them."""
-        flat = finite(self, x)
+        flat = self._finite(x)
         matrix = (flat if self.contains(flat) else self.project(flat)).reshape(self.shape)
-        centre = np.eye(self.size) * (self.trace / self.size)
+        centre = self.initial_point(flat.size).reshape(self.shape)
         inside, share = _with_trace((matrix + matrix.T) / 2, self.trace), EPS
         while np.linalg.eigvalsh(inside)[0] < 0:  # share = 1 is the centre
             inside = _with_trace(inside + share * (centre - inside), self.trace)
