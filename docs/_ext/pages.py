@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from docutils import nodes
@@ -17,6 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from zofw_paper.claims import Verdict
 from zofw_paper.curves import Crossing, crossing
+from zofw_paper.spec import Measure
 from zofw_paper.summary import CaseSummary, Curve, Summary, read_summary
 
 NUMBER = re.compile(r"[-−+]?\d[\d.,]*e[-+]\d+|\d[\d.,]* – \d[\d.,e+-]*")
@@ -129,6 +130,76 @@ class OvertakingTable(PublishedTable):
         )
 
 
+class FirstTable(PublishedTable):
+    """Which method of the paper is first at powers of ten of queries, and from where on the method named is first for good.
+
+    A line "page page …: problem | case" names the pages of one case; at each power of ten the page counts whose budget is the
+    smallest that reaches it, because some steps are made for the budget.
+    """
+
+    option_spec: ClassVar = {"powers": str}
+
+    def run(self) -> list[nodes.Node]:
+        method, exponents = self.arguments[0], [int(e) for e in self.options["powers"].split()]
+        rows = []
+        for line in self.content:
+            pages, _, words = line.partition(": ")
+            title, _, name = words.partition(" | ")
+            found = sorted(
+                (
+                    (case.budget, page, summary.measure, case)
+                    for page in pages.split()
+                    for summary in (self.summary(page),)
+                    for case in summary.cases
+                    if case.name == name
+                ),
+                key=lambda entry: entry[0],
+            )
+            cells = [leader([(m, c) for b, _, m, c in found if b >= 0.99 * 10**e], e) for e in exponents]
+            _, page, measure, case = found[-1]
+            rows.append([f"[{title}](/reproduction/{page}.md)", *cells, *for_good(method, measure, case)])
+        heads = [power(10.0**e).removeprefix("1.0·") for e in exponents]
+        return self.table(
+            ["problem", *heads, f"{method} is first from N on", "the paper: it ends first"], rows
+        )
+
+
+def leader(found: Sequence[tuple[Measure, CaseSummary]], exponent: int) -> str:
+    """Return the paper's method that is first at a power of ten of queries, with its value, or a dash."""
+    if not found or found[0][1].queries[0] > 10.0**exponent:
+        return "–"
+    measure, case = found[0]
+    paper = {curve.label for curve in case.curves if curve.group == "paper"}
+    seen = {label: value for label, value in seen_at(case, 10.0**exponent).items() if label in paper}
+    first = best(measure, seen)
+    value = f"{seen[first]:.0%}" if measure == "success-rate" else f"{seen[first]:.0e}"
+    return f"{first} {value}"
+
+
+def for_good(method: str, measure: Measure, case: CaseSummary) -> tuple[str, str]:
+    """Return from how many queries on a method is ahead of all rivals, with quartiles, and whether it ends first."""
+    paper = {curve.label: curve for curve in case.curves if curve.group == "paper"}
+    mine = paper[method]
+    ends = {label: curve.end.window.median for label, curve in paper.items()}
+    runs = f"{mine.runs} run" + "s" * (mine.runs > 1)
+    holds = MARKS["holds" if best(measure, ends) == method else "does not hold"]
+    known = {c.rival: c for c in case.crossings if c.method == method}
+    rivals = [
+        known.get(label) or of_medians(case, mine, curve) for label, curve in paper.items() if label != method
+    ]
+    if holds != MARKS["holds"] or any(rival.median is None for rival in rivals):
+        return f"not up to {power(case.budget)} ({runs})", holds
+    last = max(rivals, key=lambda rival: rival.median or 0.0)
+    upper = power(last.high) if last.high is not None else "beyond the budget"
+    spread = f"; quartiles {power(last.low or 0.0)} to {upper}" if last.high != last.low else ""
+    return f"**{power(last.median or 0.0)}** ({runs}{spread})", holds
+
+
+def best(measure: Measure, values: Mapping[str, float]) -> str:
+    """Return the label of the best value: the highest success rate, the lowest gap."""
+    return (max if measure == "success-rate" else min)(values, key=values.__getitem__)
+
+
 class GapTable(PublishedTable):
     """Window medians of methods, separated by commas, in cases of published pages at the numbers of queries that a line ends with."""
 
@@ -197,6 +268,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("shown", Shown)
     app.add_directive("overtaking-table", OvertakingTable)
     app.add_directive("gap-table", GapTable)
+    app.add_directive("first-table", FirstTable)
     app.add_directive("verdict-table", VerdictTable)
     app.add_post_transform(WholeNumbers)
     return {"version": "1", "parallel_read_safe": True}
