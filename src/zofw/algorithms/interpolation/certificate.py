@@ -37,8 +37,9 @@ def certify(
     such that all points are members. The error of g has four parts, each times the size of the set: that of the model, at most
     13 max|uᵀ(∇f − g)| over two Gaussian u except with probability 0.4 %, or of central slopes, ε√r/h at three deviations; the third
     order, from the change of slopes along u between h and 2h; what 2g₁ − g₂ leaves, from u·(g₁ − 2g₂ + g₃); and kinks, from second
-    differences S(h) = f(z + hu) + f(z − hu) − 2f(z) = κh + Hh², hence κ = (4S(h) − S(2h))/2h. A kink between z and the others
-    is no harm if f is convex: g is then a limit of gradients, hence a subgradient. Values that are all equal along u say nothing
+    differences S(h) = f(z + hu) + f(z − hu) − 2f(z) = κh + Hh², hence κ = (4S(h) − S(2h))/2h. Where all points lie at y = z + τ(c − z)
+    or beyond, a kink may lie between: f(z) − f(y) is then not what slope and curvature foretell. For convex f, that f(z) is higher
+    by δ means that slopes at y are subgradients at z up to δ, which counts as a part of the kink. Values that are all equal along u say nothing
     below the least difference of any two that were seen, ``steps``: h is then too short, and is chosen again.
     """
     if task.remaining < price(task, frame):
@@ -79,25 +80,26 @@ def certify(
     kink = 5 * np.sqrt(r) * size * max(kink - NOISE_OF_KINK * noise / h, 0.0)
     central = CONFIDENCE * times * noise / h
 
-    def bounded(g: Array, error: float, curvature: float) -> Certificate:
+    def bounded(g: Array, error: float, curvature: float, way: float) -> Certificate:
         shown = 2 * max(
             np.sqrt(8 * max(curvature, 0.0) * size**2 * noise), size * np.sqrt(r) * (central + order)
         )
         gap = max(float(g @ (z - frame.lmo(g))), 0.0)
-        return Certificate(
-            gap, size * error, kink, min(shown, COARSE * spread) if spread > 0 else shown, noise
-        )
+        between = abs(base - began.value - way)
+        shown = min(shown, COARSE * spread) if spread > 0 else shown
+        return Certificate(gap, size * error, kink + between, shown, noise)
 
     error = SURE * float((lengths * np.abs(c - u @ began.g)).max())
-    found = bounded(began.g, error + np.sqrt(r) * (central + order), float(np.diagonal(began.H).max()))
+    way = float((began.g + 0.5 * began.H @ inward) @ inward)
+    found = bounded(began.g, error + np.sqrt(r) * (central + order), float(np.diagonal(began.H).max()), way)
     if _walls(began, state) or found.bound <= (found.tolerance if task.gap_tol is None else task.gap_tol):
         return state, nothing if _walls(began, state) else found
     first = len(state.values)
     state, g, bends, _ = yield from _around(task, frame, state, z + inward, h, axes[:r], base)
     if inward.any():
         state, second, _, _ = yield from _around(task, frame, state, z + 2 * inward, h, axes[:r], base)
-        g = 2 * g - second
-    found = bounded(g, np.sqrt(r) * (central + order), float(bends.max()) / h**2)
+        g, way = 2 * g - second, float((1.5 * g - 0.5 * second) @ inward)
+    found = bounded(g, np.sqrt(r) * (central + order), float(bends.max()) / h**2, way)
     state = replace(state, chosen=np.append(began.best, np.arange(first, len(state.values))))
     return state, nothing if _walls(began, state) else found
 
