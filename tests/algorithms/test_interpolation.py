@@ -572,3 +572,43 @@ def test_noise_in_a_curved_valley_does_not_end_above_the_start(seed):
     f = lambda x: rosenbrock(x) / unit + 1e-3 * rng.standard_normal()  # noqa: E731
     result, _ = run(f, zofw.Box(-2.0, 2.0), 300, dim=5, x0=start)
     assert rosenbrock(result.x) <= 0.5 * unit
+
+
+def test_slopes_inside_the_set_certify_no_kink_between_them_and_x():
+    c = np.array([0, 0, 0, 0, 0.6975, 0.3025, 0, 0])
+    region, options = zofw.Simplex(), {"budget": 400, "rng": 0, "resolution": 8.5e-4}
+    result = zofw.minimize(lambda x: np.abs(x - c).sum(), region, dim=8, **options)
+    bound = float(result.trace["bound"][-1])
+    assert result.fun <= bound
+    assert not (result.success and bound < 1e-3)
+
+
+@pytest.mark.parametrize("raises", [True, False])
+@pytest.mark.parametrize("kind", ["a tenth of all points", "beyond a plane"])
+def test_points_at_which_f_fails_do_not_end_a_run(kind, raises):
+    c, gaps = np.array([0.3, -0.2, 0.1, 0.4, -0.5]), []
+
+    def fails(x):
+        if kind == "beyond a plane":
+            return x.sum() > 0.3
+        return x.any() and int(np.abs(x).sum() * 2.0**40) % 10 == 3
+
+    for seed in range(4):
+        calls = []
+
+        def f(x, calls=calls):
+            calls.append(x.tobytes())
+            if fails(x):
+                if raises:
+                    raise RuntimeError("the mesh is not valid")
+                return np.nan
+            return float((x - c) @ np.diag([1.0, 2.0, 4.0, 8.0, 10.0]) @ (x - c))
+
+        region = zofw.Box(-1.0, 1.0)
+        result = zofw.minimize(
+            f, region, x0=np.zeros(5) + 0.01 * seed, budget=150, rng=seed, on_error="skip", progress=False
+        )
+        assert result.success or result.nfev > 100
+        assert len(calls) - len(set(calls)) <= 10  # first points once more, and whether values repeat
+        gaps.append(result.fun)
+    assert np.median(gaps) < 1e-5

@@ -30,7 +30,7 @@ from zofw.algorithms.facts import Facts
 from zofw.algorithms.interpolation import arrivals, kinks, regression, rounds, trust_region, units, valleys
 from zofw.algorithms.interpolation.certificate import CONFIDENCE, certify
 from zofw.algorithms.interpolation.frame import Frame
-from zofw.algorithms.interpolation.state import Action, State, ask
+from zofw.algorithms.interpolation.state import Action, State, ask, values_at
 from zofw.algorithms.model.certificate import Certificate
 from zofw.algorithms.registry import methods
 from zofw.core import WORST, Answer, Array, Ending, Info, OutOfBudget, Purpose, Query, Step, Task
@@ -123,10 +123,10 @@ class Interpolation:
         if state.t == 0 and frame.rank > 0 and state.informed:
             return replace(state, t=1), Info()
         if state.t == 0:
-            value = float((yield Query(state.x, task.all)).values[0, 0])
+            values, _, _ = yield from values_at(task, state.x[None, :])
             alone = Ending(True, "The set is a single point.") if frame.rank == 0 else None
             info = Info() if alone is None else Info(gap=0.0, gap_error=0.0, bound=0.0, ending=alone)
-            return replace(state, t=1, values=np.array([value])), info
+            return replace(state, t=1, values=values), info
         if len(state.values) <= frame.rank and len(state.due):
             state = yield from arrivals.advance(task, frame, state, rng)
             return replace(state, t=state.t + 1, x=frame.member(state.z)), Info()
@@ -167,9 +167,9 @@ class Interpolation:
 
     def _repeat(self, task: Task, frame: Frame, state: State) -> Action:
         """The best point once more: do values repeat?"""
-        value = float((yield Query(state.lowest, task.all, purpose=Purpose.NOISE)).values[0, 0])
+        value = float((yield from values_at(task, state.lowest[None, :], Purpose.NOISE))[0][0])
         noise = abs(value - state.value)
-        if noise <= STOCHASTIC * max(abs(value), abs(state.value)):
+        if noise <= STOCHASTIC * max(abs(value), abs(state.value)) or value >= WORST:
             return replace(state, noise=0.0)
         again = int(min(REPEATS, task.remaining // task.n - 1))
         if again > 0:

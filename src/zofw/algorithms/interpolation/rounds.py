@@ -22,7 +22,7 @@ from zofw.algorithms.interpolation.design import first_points
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.model import System
 from zofw.algorithms.interpolation.spread import cube, kernel, pivots, spread
-from zofw.algorithms.interpolation.state import Action, State, arrived, ask, tame
+from zofw.algorithms.interpolation.state import Action, State, arrived, ask, tame, values_at
 from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
 from zofw.core import Array, Indices, Purpose, Query, Task
 
@@ -65,7 +65,7 @@ def begin(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> A
     X = np.array([frame.member(z) for z in Z])
     if not state.informed:
         X[0] = start
-    values = np.append(state.values, (yield Query(X, task.all)).values[:, 0])
+    values = np.append(state.values, (yield from values_at(task, X))[0])
     best, known = int(np.argmin(values)), len(state.values)
     lowest = X[best - known] if best >= known else state.lowest
     state = replace(

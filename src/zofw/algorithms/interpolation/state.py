@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -19,8 +19,10 @@ FACTS = (
     6  # numbers of a point under way: query, row, kind, best value, promise and length when it was asked for
 )
 Action = Generator[Query, Answer, "State"]
+Coming = list[tuple[int, int, float]]  # query, row, value
 SHOWN = 1.0  # times the radius where ½Hs² is half the noise
 SAME = 1e-6  # of ρ: points nearer than this are one
+NEIGHBOURS = 2.0  # times the distance of a point at which f fails: a value nearer to x stands for it
 SAME_POINT = 1e-14  # of the diameter: rounding, and the value is known
 
 
@@ -107,7 +109,8 @@ class State:
 
     def fitted(self, frame: Frame) -> State:
         """Return the interpolant of least change around the best point."""
-        Y, f = self.points[self.chosen], tame(self.values[self.chosen])
+        Y = self.points[self.chosen]
+        f = tame(self.values[self.chosen], Y - self.z)
         nu = 0.0
         if self.noise > 0:  # then a regression, by the variance of a value over that of an entry of H
             entries = self.delta**2 * float(np.sqrt(np.mean(self.H**2)))
@@ -123,6 +126,11 @@ class State:
         curvature = max(float(np.linalg.norm(self.H, 2)), 1e-300)
         return min(SHOWN * float(np.sqrt(self.repeated / curvature)), 0.1 * self.size)
 
+    def alone(self, i: int) -> bool:
+        """Return True if f has values at most points not farther from point i, at which it fails, than the best one."""
+        away = np.linalg.norm(self.points - self.points[i], axis=1)
+        return bool(np.mean(self.values[away <= 1.001 * away[self.best]] >= WORST) <= 0.5)
+
     def step(self, frame: Frame) -> Steps:
         """Return about the lowest point of the model within Δ."""
         return trust_region_step(frame, self.z, self.g, self.H, self.delta, self.atoms)
@@ -137,6 +145,31 @@ class State:
         """The decrease since the start, or since the first point that is not worse than anything."""
         seen = self.values[self.values < WORST]
         return float(seen[0]) - self.value if len(seen) else 0.0
+
+
+def values_at(
+    task: Task, X: Array, purpose: Purpose = Purpose.ESTIMATE
+) -> Generator[Query, Answer, tuple[Array, Array, Coming]]:
+    """Return f at the rows of X, worse than anything where it fails; with the answer, and values of earlier queries.
+
+    A point that is known to fail is not asked for. Once one has failed, the others of its query are kept.
+    """
+    failed = {x.tobytes() for x, _ in task.failed} if task.n == 1 else set()
+    fine = np.array([x.tobytes() not in failed for x in X])
+    values, late = np.full(len(X), WORST), []
+    answer = np.zeros((0, 1))
+    if fine.any():
+        enough = int(fine.sum()) if failed and not task.each else None
+        query = Query(X[fine], task.all, purpose=purpose, each=task.each, enough=enough)
+        if query.cost > task.remaining:
+            raise OutOfBudget
+        reply = yield query
+        answer, late = (
+            reply.values,
+            [(one.query, one.row, one.value) for one in reply.late if one.query != reply.query],
+        )
+        values[fine] = np.nan_to_num(objective(task.outer, answer), nan=WORST)
+    return values, answer, late
 
 
 def ask(
@@ -156,13 +189,9 @@ def ask(
     bought = np.flatnonzero(first == before + np.arange(len(rows)))
     values, answer = np.append(state.values, np.zeros(len(rows))), np.zeros((0, 1))
     if len(bought):
-        query = Query(X[bought], task.all, purpose=purpose, each=task.each)
-        if query.cost > task.remaining:
-            raise OutOfBudget
-        reply = yield query
-        answer = reply.values
-        values[before + bought] = objective(task.outer, answer)
-        state = arrived(frame, state, [(one.query, one.row, one.value) for one in reply.late])[0]
+        found, answer, late = yield from values_at(task, X[bought], purpose)
+        values[before + bought] = found
+        state = arrived(frame, state, late)[0]
         extra = len(state.values) - before
         points = np.vstack([state.points, points[before:]])
         values = np.append(state.values, values[before:])
@@ -175,14 +204,14 @@ def ask(
     return replace(state, best=low, lowest=X[low - before], bound=None) if lower else state
 
 
-def arrived(frame: Frame, state: State, come: Sequence[tuple[int, int, float]]) -> tuple[State, Array]:
+def arrived(frame: Frame, state: State, come: Coming) -> tuple[State, Array]:
     """Move points under way whose values have come (query, row, value) to those that are known. Return also their rows of ``due``.
 
-    NaN says that a value is lost.
+    NaN says that f fails there, which is worse than any value.
     """
     if not come:
         return state, state.due[:0]
-    value_of = {(query, row): value for query, row, value in come}
+    value_of = {(query, row): WORST if np.isnan(value) else value for query, row, value in come}
     values = np.array([value_of.get((int(row[0]), int(row[1])), np.inf) for row in state.due])
     here = np.isfinite(values)
     rows, new = state.due[here], values[here]
@@ -209,13 +238,22 @@ def _equal(frame: Frame, points: Array, z: Array) -> int | None:
     return int(near[0]) if len(near) else None
 
 
-def tame(f: Array) -> Array:
-    """Values with those that are worse than anything lowered to what a model can bear: twice the rise of the others."""
+def tame(f: Array, away: Array | None = None) -> Array:
+    """Return values with those that are worse than anything lowered to what a model can bear.
+
+    That is the largest value at points at most twice as far ``away`` from x, or twice the rise of the others if distances are not given.
+    """
     wall = f >= WORST
     if not wall.any() or wall.all():
         return f
     low, high = float(f[~wall].min()), float(f[~wall].max())
-    return np.where(wall, high + max(high - low, 1e-3 * abs(high)), f)
+    if away is None:
+        return np.where(wall, high + max(high - low, 1e-3 * abs(high)), f)
+    distances = np.linalg.norm(away, axis=1)
+    near = (distances <= NEIGHBOURS * distances[wall, None]) & ~wall
+    out = f.copy()
+    out[wall] = np.where(near, f, low).max(axis=1)
+    return out
 
 
 def asked(frame: Frame, state: State, z: Array) -> int | None:

@@ -45,10 +45,24 @@ def design(task: Task, frame: Frame, state: State) -> Action:
     if len(edges) + len(near) == 0:
         return replace(state, regime="done")
     if len(edges):
-        state = yield from ask(task, frame, state, edges)
-    return fit(
-        frame, replace(state, chosen=np.concatenate([[0], near, np.arange(before, len(state.points))]))
-    )
+        state = yield from _around(task, frame, state, edges)
+    return fit(frame, replace(state, chosen=np.concatenate([[0], near, _good(state, before)])))
+
+
+def _good(state: State, first: int) -> Indices:
+    """Return the indices of the points from ``first`` on at which f has values; of all if these are too few for a model."""
+    new = np.arange(first, len(state.points))
+    good = new[state.values[first:] < WORST]
+    return good if len(good) >= len(state.g) else new
+
+
+def _around(task: Task, frame: Frame, state: State, edges: Array) -> Action:
+    """Values at the ends of first edges; where f fails, also half as far on the other side, or on the same if that is no member."""
+    z = state.z
+    state = yield from ask(task, frame, state, edges)
+    ways = edges[state.values[-len(edges) :] >= WORST][: max(int(task.remaining // task.n), 0)] - z
+    again = [z - way / 2 if frame.sure_to_contain(z - way / 2) else z + way / 2 for way in ways]
+    return (yield from ask(task, frame, state, np.array(again))) if again else state
 
 
 def planned(task: Task, frame: Frame, state: State) -> tuple[State, Indices, Array]:
@@ -71,8 +85,8 @@ def restart(task: Task, frame: Frame, state: State, delta: float, axes: Array | 
     first = len(state.points)
     state = replace(state, delta=delta, rho=delta, H=0 * state.H, history=state.history[:0], quiet=0)
     here = state.best
-    state = yield from ask(task, frame, state, first_points(frame, state.z, delta, axes))
-    return fit(frame, replace(state, chosen=np.concatenate([[here], np.arange(first, len(state.points))])))
+    state = yield from _around(task, frame, state, first_points(frame, state.z, delta, axes))
+    return fit(frame, replace(state, chosen=np.concatenate([[here], _good(state, first)])))
 
 
 def _spacing(state: State) -> float:
@@ -132,6 +146,8 @@ def _move(task: Task, frame: Frame, state: State, found: Steps) -> Action:
     fitted, before, length = state, state.value, float(np.linalg.norm(found.s))
     state = yield from ask(task, frame, state, state.z[None, :] + found.s)
     new = len(state.values) - 1
+    if state.values[new] >= WORST and state.alone(new):
+        return replace(state, delta=max(min(state.delta, length) / 2, state.rho), ratio=0.0)
     if state.noise > 0 and state.best == new:
         state = yield from confirmed(task, state)
     allowed = state.repeated if state.noise > 0 else 0.0
@@ -177,7 +193,8 @@ def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
     if known is None:
         state = yield from ask(task, frame, state, state.z[None, :] + s)
         known = len(state.values) - 1
-    if known not in state.chosen:
+    lost = state.values[known] >= WORST and state.alone(known)
+    if known not in state.chosen and not lost:
         chosen = state.chosen.copy()
         chosen[i] = known
         return fit(frame, replace(state, chosen=chosen))
