@@ -660,3 +660,25 @@ def test_with_many_workers_queries_fill_rounds():
         return taken / -(-session.nfev // 64)
 
     assert rounds(64) <= 2.0 < rounds(1)
+
+
+def quantiles(n: int, d: int, seed: int) -> BlackBox:
+    """Residuals under a tilted absolute value, whose samples mislead about the step."""
+    rng = np.random.default_rng([3, seed])
+    Z = rng.standard_normal((n, d)) * 10 ** rng.uniform(-1, 0.5, d) / np.sqrt(d)
+    b = Z @ rng.standard_normal(d) + rng.standard_normal(n)
+
+    def tilted(X: np.ndarray, i: np.ndarray) -> np.ndarray:
+        r = X @ Z[i].T - b[i]
+        return np.where(r > 0, 0.9 * r, -0.1 * r)
+
+    return BlackBox(tilted, dim=d, n=n, vectorized=True)
+
+
+@pytest.mark.parametrize("diagnose", [None, 0])
+def test_no_run_ends_above_its_start(diagnose: int | None) -> None:
+    problem, every = quantiles(200, 200, 6), np.arange(200)
+    result = solve(problem, zofw.LinfBall(1.0), 6_000, rng=6, diagnose=diagnose)
+    end, start = (float(problem.values(x[None], every).mean()) for x in (result.x, np.zeros(200)))
+    assert end <= start
+    assert diagnose is None or "compare: 1 times" in result.story()

@@ -76,6 +76,8 @@ def test_random_values_stay_with_explore_correct() -> None:
 @pytest.mark.parametrize(
     ("n", "d", "budget", "name"),
     [
+        (1, 10, 3, "interpolation"),
+        (200, 10, 10, "explore-correct"),
         (1, 10, 100, "interpolation"),
         (50, 10, 50 * 11, "explore-correct"),
         (50, 10, 50 * 13, "interpolation"),
@@ -88,6 +90,11 @@ def test_random_values_stay_with_explore_correct() -> None:
 def test_the_rule(n: int, d: int, budget: int | None, name: str) -> None:
     method, reason = choose(Task(zofw.Simplex(), d, n, budget))
     assert method.name == name and reason.startswith(name)
+
+
+def test_a_budget_that_is_too_small_is_named_as_such() -> None:
+    with pytest.raises(zofw.BudgetError, match=r"A budget of 5 queries is too small.* Give at least 26"):
+        zofw.minimize(ill(200, 5, 1), zofw.Simplex(), budget=5)
 
 
 def least_squares(n: int, sides: np.ndarray, seen: list[np.ndarray]) -> BlackBox:

@@ -165,6 +165,14 @@ def test_a_sample_of_equal_values_has_no_known_error():
     assert result.fun == 1.0 and np.isnan(result.fun_error) and 0 < result.ledger["result"] < 200
 
 
+def test_a_sample_of_values_that_differ_by_rounding_states_no_error() -> None:
+    value = float(np.log(2.0))
+    result = zofw.minimize(
+        lambda x, i: value, zofw.Simplex(), dim=3, n=2_500, budget=12_500, rng=0, method="explore-correct"
+    )
+    assert result.fun == pytest.approx(value) and np.isnan(result.fun_error)
+
+
 @pytest.mark.parametrize("method", ["auto", "zo-sfw", "zsfw-dvr"])
 @pytest.mark.parametrize("budget", [60, 2_000])
 def test_a_model_behind_a_plain_function_sees_no_image_beyond_the_budget(method, budget):

@@ -49,7 +49,8 @@ def choose(task: Task) -> tuple[Algorithm, str]:
     pays = (
         f"the budget pays {values:.3g} whole values a variable" if task.budget else "no budget ends the run"
     )
-    if n > 1 and task.remaining < PROBE * min(n, COMPONENTS):
+    first = PROBE * min(n, COMPONENTS)  # queries of explore-correct; interpolation asks n
+    if task.remaining < first and n < first:
         return Interpolation(), "interpolation: the budget does not pay what explore-correct asks first"
     if 1 < n <= FEW and d <= MOST_DIMENSIONS and values >= FEW_VALUES:
         return (

@@ -159,8 +159,12 @@ class HandOver:
         try:
             if state.t > 0 and spent(view):
                 raise OutOfBudget
-            explore = self._explore(view)
-            sampled, info = yield from sharing(task, view, explore.step(view, state.sampled, rng))
+            explore, before = self._explore(view), state.sampled
+            if view is not task:  # its x is compared with the start when the run is handed over
+                before = replace(before, start=None)
+            sampled, info = yield from sharing(task, view, explore.step(view, before, rng))
+            if sampled.values.random and not state.sampled.values.random:
+                sampled = replace(sampled, start=state.start)
         except OutOfBudget:
             size = _size(task)
             if random or size == 0:

@@ -7,6 +7,7 @@ r"""Explore-Correct: the default method. Learn the gradient cheaply, find atoms 
         CORRECT   slopes and curvatures along the active atoms and the candidates
                   that the LMO proposes from g, on a batch S; the weights go to the
                   minimiser of that quadratic model                                   (:mod:`.correct`)
+        COMPARE   x with the start, before all components are asked and at the end     (:mod:`.compare`)
         SWEEP     the whole coordinate gradient                                       (:mod:`.certify`)
         WALK      sketches on the move, kept where values show a decrease,
                   and a correction on two atoms                                       (:mod:`.walk`)
@@ -37,6 +38,7 @@ import numpy as np
 
 from zofw.algorithms import settings
 from zofw.algorithms.explore_correct.certify import certify, converged, stalled, sweep
+from zofw.algorithms.explore_correct.compare import compare, size_at_end
 from zofw.algorithms.explore_correct.correct import correct
 from zofw.algorithms.explore_correct.explore import LEAST, explore
 from zofw.algorithms.explore_correct.options import FEW, OPTIONS, begins_with_sweep, choose, propose
@@ -48,7 +50,7 @@ from zofw.algorithms.model.view import in_units, out_of_units, sharing, units
 from zofw.algorithms.registry import methods
 from zofw.algorithms.settings import AUTO
 from zofw.atoms import Dense
-from zofw.core import Array, Info, Step, Task
+from zofw.core import Array, Info, OutOfBudget, Step, Task
 
 
 @methods.register("explore-correct")
@@ -101,10 +103,10 @@ class ExploreCorrect:
 
     def init(self, task: Task, x0: Array) -> State:
         if (s := units(task)) is not None:
-            return replace(self.init(in_units(task, s), x0 / s), x=x0)
+            return replace(self.init(in_units(task, s), x0 / s), x=x0, start=x0)
         few, batch, none = 4 if task.n > 8 else task.n, min(task.n, self.first_batch), np.zeros((1, 1))
         model = Model((Dense(x0),), np.ones(1), none, none, batch)
-        return State(0, x0, x0, Belief(np.zeros(task.dim), math.inf), Sketches(few), model)
+        return State(0, x0, x0, Belief(np.zeros(task.dim), math.inf), Sketches(few), model, start=x0)
 
     def continued(self, task: Task, x: Array, values: Values, value: float = 0.0) -> State:
         """Return the state of a run that goes on at x and knows the noise of its values."""
@@ -114,11 +116,32 @@ class ExploreCorrect:
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         if (s := units(task)) is None:
-            return (yield from self._step(task, state, rng))
-        view = in_units(task, s)
-        step = self._step(view, replace(state, x=state.x / s), rng)
+            return (yield from self._to_the_end(task, state, rng))
+        view, start = in_units(task, s), state.start
+        inner = replace(state, x=state.x / s, start=None if start is None else start / s)
+        step = self._to_the_end(view, inner, rng)
         state, info = yield from sharing(task, view, step, lambda query: out_of_units(query, s))
-        return replace(state, x=state.x * s), info
+        return replace(state, x=state.x * s, start=None if state.start is None else start), info
+
+    def _to_the_end(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        """Run a step on what a comparison with the start leaves of the budget; compare where nothing is left, or the run would end."""
+        size = size_at_end(task, state)
+        if size == 0:
+            return (yield from self._step(task, state, rng))
+        view = replace(task, budget=(task.budget or 0) - 2 * size)
+        try:
+            state, info = yield from sharing(task, view, self._step(view, state, rng))
+            if state.start is None or info.ending is None:
+                return state, info
+        except OutOfBudget:
+            info = Info()
+        before = task.paid
+        there = yield from compare(task, state, rng, size)
+        there = tallied(replace(there, t=state.t + 1), "compare", task.paid - before)
+        if there.x is state.x:
+            return there, replace(self._said(there), ending=info.ending)
+        there = replace(there, proposal=propose(task, there, rng, 0))
+        return there, self._said(there)
 
     def _step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         before = task.paid
@@ -132,11 +155,11 @@ class ExploreCorrect:
             "sweep": sweep(task, state),
             "walk": walk(task, state, rng, choice),
             "explore": explore(task, state, rng, choice),
+            "compare": compare(task, state, rng, task.n),
         }
         state = yield from actions[choice.name]
-        values, spent, bound = state.values, task.paid - before, state.certificate
+        values, spent = state.values, task.paid - before
         proposal = propose(task, state, rng, spent) if math.isfinite(state.belief.variance) else None
-        told = [1, spent, choice.worth, state.brought]
         seen = state.brought > (0.0 if values.random else values.unseen)
         state = replace(
             state,
@@ -146,14 +169,23 @@ class ExploreCorrect:
             ),
             proposal=proposal,
             progress=task.paid if seen else state.progress,
-            tallies=state.tallies | {choice.name: state.tallies.get(choice.name, np.zeros(4)) + told},
         )
+        state = tallied(state, choice.name, spent, choice.worth, state.brought)
+        return state, replace(self._said(state), ending=converged(task, state) or stalled(task, state))
+
+    @staticmethod
+    def _said(state: State) -> Info:
         numbers = {"atoms": len(state.model.atoms), "batch": state.model.batch} | columns(state)
-        ending = converged(task, state) or stalled(task, state)
-        if bound is not None:
-            return state, Info(bound.gap, bound.error, bound.bound, ending=ending, numbers=numbers)
-        gap, error = (None, None) if proposal is None else (proposal.gap, proposal.gap_error)
-        return state, Info(gap, error, math.inf, ending=ending, numbers=numbers)
+        if (bound := state.certificate) is not None:
+            return Info(bound.gap, bound.error, bound.bound, numbers=numbers)
+        gap, error = (None, None) if (known := state.proposal) is None else (known.gap, known.gap_error)
+        return Info(gap, error, math.inf, numbers=numbers)
+
+
+def tallied(state: State, action: str, *numbers: float) -> State:
+    """Return the state with an action on its books: queries, and the decrease promised and brought."""
+    told = state.tallies.get(action, np.zeros(4)) + [1, *numbers, *[0] * (3 - len(numbers))]
+    return replace(state, tallies=state.tallies | {action: told})
 
 
 def columns(state: State) -> dict[str, float]:

@@ -51,7 +51,7 @@ def certify(task: Task, state: State, rng: np.random.Generator) -> Action:
     found = yield from certificate.certify(task, _evidence(state), rng, state.model.unit)
     if found.values.coarser > state.values.coarser:
         state = replace(state, model=replace(state.model, vain=()))
-    return _taken_in(state, found)
+    return replace(_taken_in(state, found), whole=found.value)
 
 
 def certificate_price(task: Task, state: State) -> int:

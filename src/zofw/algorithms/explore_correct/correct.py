@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.state import Action, Candidate, Choice, Model, State
+from zofw.algorithms.explore_correct.state import Action, Candidate, Choice, Model, State, variance_of
 from zofw.algorithms.model.line_search import approved
 from zofw.algorithms.model.mixture import carrying
 from zofw.algorithms.model.quadratic import simplex_step
 from zofw.atoms import Atom, Dense, Sparse
 from zofw.core import Answer, Array, Batch, Matrix, Purpose, Query, Stencil, Task
-from zofw.differences import base_values, curvatures, slopes
+from zofw.differences import base_values, slopes
 from zofw.directions import Explicit
 from zofw.extras import lazy
 
@@ -45,17 +45,19 @@ class Plan:
         self.pulled = task.inside or self.h > LONG
         self.two_sided = self.whole and not self.pulled
         self.h2 = self.h if self.whole else values.radius(task, 4)
+        self.known = state.whole if self.whole else None
         first = int(np.array_equal(model.atoms[0].dense(), state.origin))  # v = 0 needs no query
         share = 1 if self.pulled else 4  # at a pulled anchor an error of H is one of the slopes
         old, enough = len(model.atoms), 0.99 * (task.n / share if self.whole else ENOUGH * m)
         pairs = ((i, j) for j in range(first, k) for i in range(first, j + (not self.two_sided)))
         mine = self.whole and not self.two_sided  # one-sided slopes need the diagonal from their own batch
         self.pairs = [(i, j) for i, j in pairs if j >= old or model.W[i, j] < enough or (mine and i == j)]
-        self.single = [] if self.two_sided else sorted({i for pair in self.pairs for i in pair})
+        self.single = [] if self.whole else sorted({i for pair in self.pairs for i in pair})
         self.live = np.arange(first, k)
-        points, k = len(self.pairs) + len(self.single) + 1, k - first
+        points, k = len(self.pairs) + len(self.single) + (not self.whole), k - first
         self.part = m if self.whole else min(m, max(math.ceil(m * (k + 1) / points), 4 * k))
         self.price = m * (2 * k + 2 if self.two_sided else k + 2 + self.pulled)
+        self.price -= m * (self.known is not None)
         self.price += self.part * points if self.pairs else 0
 
 
@@ -88,14 +90,17 @@ def measure(
     pull = 2 * max(h, plan.h2) if plan.pulled else 0.0
     anchor = state.x + pull * (o - state.x)
     stencil = Stencil.QUADRATIC if plan.two_sided else Stencil.FORWARD
+    stencil = Stencil.CENTRAL if plan.two_sided and plan.known is not None else stencil
     query = Query(anchor, batch, Explicit(D[:, live]), h, stencil, Purpose.LINE_SEARCH, variance=True)
     answer = yield query
-    c, v, rise, value = np.zeros(k), np.zeros(k), np.zeros(k), float(base_values(query, answer)[0])
+    c, v, rise = np.zeros(k), np.zeros(k), np.zeros(k)
+    base = float(base_values(query, answer)[0]) if stencil.has_base or plan.known is None else plan.known
     c[live], v[live] = slopes(query, answer)[0], variance_of(answer)
-    rise[live] = (answer.values[0, : len(live)] - value) / h
+    rise[live] = (answer.values[0, : len(live)] - base) / h
     H, W = (np.pad(A, (0, k - old)) for A in (state.model.H, state.model.W))
     if plan.two_sided:
-        H[live, live], W[live, live] = curvatures(query, answer)[0], m
+        behind = (answer.values[0, len(live) : 2 * len(live)] - base) / h
+        H[live, live], W[live, live] = (rise[live] + behind) / h, m
     if pairs:
         some = batch
         if plan.part < m:
@@ -106,8 +111,10 @@ def measure(
             mixture[i, q] += 1.0
             mixture[j, q] += 1.0
         along = D @ (mixture if isinstance(D, np.ndarray) else sp.csc_array(mixture))
-        query = Query(anchor, some, Explicit(along), plan.h2, Stencil.FORWARD, Purpose.LINE_SEARCH)
-        both = slopes(query, (yield query))[0]
+        stencil = Stencil.AHEAD if plan.whole else Stencil.FORWARD
+        query = Query(anchor, some, Explicit(along), plan.h2, stencil, Purpose.LINE_SEARCH)
+        seen = (yield query).values[0]
+        both = (seen[: along.shape[1]] - (base if plan.whole else seen[-1])) / plan.h2
         rise[single] = both[: len(single)]
         for q, (i, j) in enumerate(pairs, len(single)):
             bend, before = (both[q] - rise[i] - rise[j]) / plan.h2, 0.0 if plan.whole else W[i, j]
@@ -117,8 +124,15 @@ def measure(
         c -= 0.5 * h * np.diag(H)
     if plan.pulled:
         c += pull * (H[:, :old] @ state.model.weights)
-        value = float((yield Query(state.x, batch, purpose=Purpose.LINE_SEARCH)).values[0, 0])
-    return Measured(D, batch, value, c, H, v, W)
+        base = yield from here(task, state, batch)
+    return Measured(D, batch, base, c, H, v, W)
+
+
+def here(task: Task, state: State, batch: Batch) -> Generator[Query, Answer, float]:
+    """Return the mean over a batch at x, which is not asked of all components again."""
+    if batch.indices is None and state.whole is not None:
+        return state.whole
+    return float((yield Query(state.x, batch, purpose=Purpose.LINE_SEARCH)).values[0, 0])
 
 
 def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) -> Action:
@@ -177,6 +191,7 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
     )
     if rest == 0 and not p.any():  # the same again at this x would move nothing again
         model = replace(model, vain=(*old.vain, named(choice.candidates)))
+    alone = rest == 0 and state.start is not None and np.array_equal(state.x, state.start)
     still, drift = not p.any(), DRIFT * abs(float(p @ H @ p)) * unit
     bent = H @ p  # turns the slopes into those at the new x, as far as the model is right
     turn = unit * float(np.linalg.norm(D @ p))
@@ -187,10 +202,12 @@ def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) 
         x=state.x if still else model.point(),
         belief=state.belief if still and state.swept else belief,  # nothing is learnt beyond a sweep
         walker=None,
+        start=None if alone else state.start,  # values of all components have shown what is lower
         model=model,
         values=state.values if still else replace(state.values, coarser=0),
         swept=state.swept if still else 0.0,
         certificate=state.certificate if still else None,
+        whole=value if rest == 0 else state.whole if still else None,
         value=value,
         brought=brought,
     )
@@ -229,9 +246,3 @@ def with_weights(model: Model, weights: Array) -> Model:
         atoms, w = [*(atoms[q] for q in others), mean], np.append(w[others], total)
         H, W = (np.pad(A[np.ix_(others, others)], (0, 1)) for A in (H, W))
     return replace(model, atoms=tuple(atoms), weights=w, H=H, W=W)
-
-
-def variance_of(answer: Answer) -> Array:
-    if answer.variance is None:
-        raise ValueError("A correction needs the variances it asked for.")
-    return np.asarray(answer.variance[0])

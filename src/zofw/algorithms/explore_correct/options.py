@@ -37,6 +37,7 @@ class Option:
 OPTIONS = (
     Option("certify", "5n for a test of g, up to n(2d + 12) if it fails", "the end of the run", "no more decrease is in sight than noise hides; or, once at a point, than a gap of the tolerance would bring, or the gap is believed to be below the tolerance"),
     Option("correct", "|S|(k + 2), and as much for curvatures that are wanting", "what its candidates promise or a certificate shows, a quarter of what the last one brought (with one atom, at most what knowing ∇f would), and what a larger batch saves of its noise", "nothing is in sight, and no curvature was ever measured"),
+    Option("compare", "n, and n for f at x", "nothing", "before the first correction of all components, if x is not the start; and at the end of a budget, on a fortieth of it in components if n exceeds a twentieth"),
     Option("sweep", "n(d + 1)", "all that knowing ∇f would bring", "never"),
     Option("walk", "half of what g has cost, and 9|S|", "all that knowing ∇f would bring; once a sweep's price was paid, and on all components, at most 16 times what the last correction brought", "never; in place of exploring, from 16 dimensions on, where draws do not agree on a vertex, unless that is nothing"),
     Option("explore", "half of what g has cost", "a third of what knowing ∇f would bring", "never"),
@@ -106,7 +107,11 @@ def choose(task: Task, state: State, first: float) -> Choice:
         raise OutOfBudget
     options = offered(task, state, first)
     due = next((option for option in options if option.due), None)
-    return due or max(reversed(options), key=lambda option: option.worth / in_rounds(task, option.price))
+    best = due or max(reversed(options), key=lambda option: option.worth / in_rounds(task, option.price))
+    moved = state.start is not None and not np.array_equal(state.x, state.start)
+    first = moved and best.batch == task.n and not state.values.random
+    price = task.n * (2 if state.whole is None else 1)
+    return Choice("compare", price) if first and price <= task.remaining else best
 
 
 def in_rounds(task: Task, price: float) -> float:

@@ -124,6 +124,8 @@ class State:
     walker: Belief | None = None  # the shrunk belief that walks follow, until another action looks at g
     swept: float = 0.0  # radius at which g was measured along every coordinate of this x; else 0
     certificate: Certificate | None = None  # of this x
+    whole: float | None = None  # the mean over all components at this x
+    start: Array | None = None  # where the run began, until x was compared with it
     proposal: Proposal | None = None
     value: float = 0.0  # of f, at the last point where a batch was asked
     brought: float = 0.0  # decrease that the last action saw
@@ -149,3 +151,10 @@ class State:
 
 
 Action = Generator[Query, Answer, State]
+
+
+def variance_of(answer: Answer) -> Array:
+    """Return the variances over the batch that a query asked for."""
+    if answer.variance is None:
+        raise ValueError("A correction needs the variances it asked for.")
+    return np.asarray(answer.variance[0])

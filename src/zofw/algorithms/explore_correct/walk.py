@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.correct import correct, variance_of
+from zofw.algorithms.explore_correct.compare import fallen
+from zofw.algorithms.explore_correct.correct import correct
 from zofw.algorithms.explore_correct.explore import explore
 from zofw.algorithms.explore_correct.moves import Moves
 from zofw.algorithms.explore_correct.state import Action, Belief, Choice, State
 from zofw.atoms import Dense
-from zofw.core import Answer, Array, Purpose, Query, Stencil, Task
-from zofw.differences import slopes
-from zofw.directions import Explicit
+from zofw.core import Task
 
 SURELY = 2.0  # standard errors
 
@@ -35,28 +32,18 @@ def walk(task: Task, state: State, rng: np.random.Generator, choice: Choice) -> 
     if np.array_equal(target.dense(), start):  # x is the vertex, and something has to be learnt
         return state if L > 0 else (yield from explore(task, state, rng, choice))
     none, walker = np.zeros((2, 2)), state.walker
-    fall = (yield from fallen(task, state, rng, moves.x - start, choice.batch)) if moves.covered > 0 else 0.0
+    fall = 0.0
+    if moves.covered > 0:
+        fall, error = yield from fallen(task, state, rng, moves.x - start, choice.batch)
+        fall = fall if fall > SURELY * error else 0.0
     x, covered = (moves.x, moves.covered) if fall > 0 else (start, 0.0)
     weights = np.array([1 - covered, covered])
     two = replace(state.model, atoms=(Dense(start), target), weights=weights, H=none, W=none)
     belief = Belief(state.belief.g + L * (x - moves.x), state.belief.variance)
-    there = replace(state, x=x, origin=start, model=two, belief=belief)
+    whole = state.whole if x is start else None
+    there = replace(state, x=x, origin=start, model=two, belief=belief, whole=whole)
     state = yield from correct(task, there, rng, replace(choice, worth=0.0))
     if walker is not None:
         walker = Belief(walker.g + L * (state.x - moves.x), walker.variance)
     model = replace(state.model, decrease=state.model.decrease + fall)
     return replace(state, walker=walker, model=model, brought=state.brought + fall)
-
-
-def fallen(
-    task: Task, state: State, rng: np.random.Generator, step: Array, size: int
-) -> Generator[Query, Answer, float]:
-    """By how much the mean over a batch is lower a step away; 0 where that is not sure."""
-    batch = state.sample(task, rng, size)
-    query = Query(
-        state.x, batch, Explicit(step[:, None]), 1.0, Stencil.FORWARD, Purpose.LINE_SEARCH, variance=True
-    )
-    answer = yield query
-    fall = -float(slopes(query, answer)[0, 0])
-    error = math.sqrt(float(variance_of(answer)[0]) / len(batch) * state.left_out(task, len(batch)))
-    return fall if fall > SURELY * error else 0.0

@@ -26,7 +26,7 @@ class BudgetError(ValueError):
         kept = f", and {reserve} {verb} kept back to evaluate f at the end" if reserve else ""
         other = ", or choose a smaller batch or fewer directions" if sized else ""
         super().__init__(
-            f"A budget of {budget} queries was given; one iteration of {method} takes "
+            f"A budget of {budget} queries is too small: the first iteration of {method} takes "
             f"{least - reserve}{kept}. Give at least {least}{other}."
         )
         self.least = least

@@ -13,6 +13,7 @@ from zofw.run.record.status import Status
 
 WHOLE_PART = 20  # f at the end is asked of all components if that takes at most this part of the budget
 SAMPLE_PART = 100  # of the budget: a sample of components instead
+ROUNDING = 2.0**-48  # of a mean: groups of equal values differ by that
 GROUPS = 20  # of a sample, whose means tell the standard error
 
 
@@ -70,4 +71,5 @@ def learn(run: Run, sample: Callable[[], np.random.Generator]) -> Generator[Quer
     mean = float(weights @ means)
     spread = float(weights @ (np.array(means) - mean) ** 2) / (len(groups) - 1)
     error = student(len(groups)) * math.sqrt(spread * (1.0 - size / run.n))
-    return Known(x, mean, error or math.nan, drawn=size)  # equal values say nothing of the error
+    shown = error > ROUNDING * abs(mean)
+    return Known(x, mean, error if shown else math.nan, drawn=size)  # equal values say nothing of the error
