@@ -89,7 +89,7 @@ REFUSED = {
         TypeError,
         "scipy_method makes a method and is called first: minimize(f, x0, method=zofw.scipy_method(), bounds=…)",
     ),
-    "hardly a budget": (lambda: run(budget=3), zofw.BudgetError, "1 is kept back to evaluate f at the end. Give at least 7.$"),
+    "hardly a budget": (lambda: run(budget=1), zofw.BudgetError, "A budget of 1 queries is too small: the first iteration of interpolation takes 1, and 1 is kept back to evaluate f at the end. Give at least 2.$"),
     "hardly a budget for settings": (
         lambda: run(budget=3, method=zofw.ZSFWDVR(directions=9)),
         zofw.BudgetError,
@@ -101,6 +101,18 @@ REFUSED = {
     "a dictionary of values": (lambda: run(lambda x: {"loss": f(x)}), zofw.EvaluationError, "Return the value only"),
     "no return": (lambda: run(lambda x: None), zofw.EvaluationError, "Does it end with return?"),
     "a keyword of SciPy": (lambda: run(constraints=SUM), TypeError, "give them as the set"),
+    "known points of another width": (
+        lambda: run(known=(np.ones((4, 5)), ONES)), ValueError, "dim is 3, the length of a known point is 5"
+    ),
+    "an outer function that is none": (lambda: run(lambda x, i: f(x), n=4, outer=max), TypeError, "such as zofw.outer.CVaR(0.9)"),
+    "an outer function as a class": (lambda: run(lambda x, i: f(x), n=4, outer=zofw.outer.Worst), TypeError, "zofw.outer.Worst()"),
+    "an outer function of one number": (lambda: run(outer=zofw.outer.Worst()), ValueError, "write f(x, i) with n=…"),
+    "a constraint as a function": (lambda: run(set=lambda x: x.sum() == 1), ValueError, "a constraint is written as"),
+    "a callback of two": (lambda: run(callback=lambda a, b: None), TypeError, "callback takes a, b, and is called with x only"),
+    "text as a value": (lambda: run(lambda x: "0.3"), zofw.EvaluationError, r"returned '0.3'. It was query 0 .* with seed \(0,\).$"),
+    "SciPy's bounds": (lambda: zofw.Bounds, AttributeError, "write scipy.optimize.Bounds"),
+    "SciPy's fmin": (lambda: zofw.fmin, AttributeError, "write zofw.minimize(f, set, budget=…)"),
+    "an outer function by its name": (lambda: zofw.CVaR, AttributeError, "write zofw.outer.CVaR"),
     "a path that is none": (lambda: run(checkpoint=True), TypeError, "the path of a file; got True"),
 }  # fmt: skip
 
@@ -146,6 +158,25 @@ def test_a_start_far_off_the_set_is_moved_and_warned_of():
     with pytest.warns(UserWarning, match=r"the run starts 0\.29 away, at \[0\.33"):
         result = run(x0=[0.5, 0.5, 0.5], max_iter=1)
     assert "the run starts 0.29 away" in result.reasons["x0"]
+
+
+@pytest.mark.parametrize("budget", range(2, 9))
+def test_a_few_evaluations_are_used_by_the_default(budget):
+    result = run(budget=budget)
+    assert result.method == "interpolation" and budget - 1 <= result.nfev <= budget
+    assert result.message.startswith(f"The run spent {result.nfev} of {budget} queries")
+    assert budget < 4 or result.fun < f(ONES / 3)
+
+
+def test_a_function_that_fails_on_a_part_of_the_set_hears_of_worse():
+    result = run(lambda x: 1 / 0 if x[0] > 0.35 else f(x), on_error="skip")
+    assert "return np.inf there and write worse=np.inf" in result.message
+
+
+def test_one_method_may_be_compared_without_a_list():
+    assert [
+        row["method"] for row in zofw.compare(f, "simplex", "auto", dim=3, budget=60, seeds=1).rows()
+    ] == ["auto"]
 
 
 @pytest.mark.parametrize("kind", [bool, int, np.bool_, np.int64])

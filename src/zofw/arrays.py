@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+FETCH: dict[str, Any] = {"device": "cpu"} if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else {}
+"""Keywords with which NumPy fetches an array from its device; NumPy 2.0 takes arrays in main memory only."""
+
 
 def is_tensor(value: object) -> bool:
     """Return True if it is a torch tensor; torch is not imported to find out."""
@@ -20,7 +23,7 @@ def to_numpy(value: Any) -> np.ndarray:
         value = value.detach().cpu()
         return np.asarray((value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy())
     if hasattr(value, "__array_namespace__") and not isinstance(value, (np.ndarray, np.generic)):
-        return np.from_dlpack(value, device="cpu")
+        return np.from_dlpack(value, **FETCH)
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError("it is masked")
     return np.asarray(value)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -105,9 +105,11 @@ def compare(
     options
         Further keywords of :func:`zofw.minimize`, such as ``n``, ``dim`` or ``x0``.
     """
-    named = dict(methods) if isinstance(methods, Mapping) else {_label(method): method for method in methods}
+    if not isinstance(methods, Mapping):
+        several = methods if isinstance(methods, (list, tuple)) else [cast(MethodLike, methods)]
+        methods = {_label(method): method for method in several}
     results: dict[str, tuple[Result, ...]] = {}
-    for label, method in named.items():
+    for label, method in methods.items():
         runs = []
         for seed in range(seeds):
             run = minimize(fun, set, method=method, budget=budget, rng=seed, diagnose=diagnose, **options)

@@ -89,13 +89,17 @@ def unknown(name: str, names: Iterable[str]) -> str:
     "module 'zofw' has no attribute 'Simplx'; did you mean zofw.Simplex?"
     """
     places: dict[str, str] = {}
-    for home in ("directions", "core", "run", "adapters", "problems", "papers"):
+    for home in ("outer", "directions", "core", "run", "adapters", "problems", "papers"):
         module = importlib.import_module(f"zofw.{home}")
         places |= {each: f"zofw.{home}.{each}" for each in vars(module).get("__all__", dir(module))}
     places |= {each: f"zofw.{each}" for each in names}
     sentence = f"module 'zofw' has no attribute {name!r}"
     if name.startswith("maximi"):
         return f"{sentence}; write zofw.minimize(lambda x: -f(x), …)."
+    if name.endswith(("Bounds", "Constraint")):
+        return f"{sentence}; write scipy.optimize.{name}, which zofw takes as a set."
+    if name.startswith(("fmin", "optim", "solve")):
+        return f"{sentence}; write zofw.minimize(f, set, budget=…)."
     if name in places:
         return f"{sentence}; write {places[name]}."
     lower = {each.lower(): place for each, place in places.items()}

@@ -215,7 +215,7 @@ def test_too_small_a_budget_and_settings_that_are_sci_pys():
     with pytest.raises(ValueError, match="At least 2 evaluations are needed"):
         minimize(Counted(), START, method=zofw.scipy_method(zofw.Simplex()), options={"maxfev": 1})
     with pytest.raises(zofw.BudgetError) as caught:
-        minimize(Counted(), START, method=zofw.scipy_method(zofw.Simplex(), budget=3))
+        minimize(Counted(), START, method=zofw.scipy_method(zofw.Simplex(), method="zsfw-dvr", budget=3))
     assert "One of the 3 evaluations" in caught.value.__notes__[0]
     with pytest.raises(TypeError, match="does not take diagnose, x0: x0 and callback go to"):
         zofw.scipy_method(zofw.Simplex(), diagnose=3, x0=START)

@@ -2,7 +2,7 @@
 
 v = budget/(n(d + 1))                     whole values that the budget pays for each variable
 outer=…                                   Composite
-n = 1, v ≥ 2                              Interpolation
+n = 1, v ≥ 1.15 or d ≤ 10                 Interpolation
 known coordinates, budget ≥ 20n           Ridge-Newton
 n ≤ 100, v ≥ 1.15                         Interpolation: few components are best asked together
 n > 100, d ≤ 100                          Hand-Over
@@ -25,6 +25,7 @@ MOST_DIMENSIONS = 300  # beyond, a quadratic model costs more time than a query 
 LEAST_PASSES = 20  # times n queries: below, components of known coordinates are better sampled
 FEW = 100  # components
 FEW_VALUES = 1.15  # whole values a variable, from which on so few components are asked together
+LOW = 10  # dimensions, in which a model of a few values is better than sketches at every budget
 
 
 def choose(task: Task) -> tuple[Algorithm, str]:
@@ -36,7 +37,7 @@ def choose(task: Task) -> tuple[Algorithm, str]:
         )
     n, d = task.n, task.dim
     values = math.inf if task.budget is None else task.budget / (n * (d + 1))
-    if n == 1 and d <= MOST_DIMENSIONS and values >= 2:
+    if n == 1 and d <= MOST_DIMENSIONS and (values >= FEW_VALUES or d <= LOW):
         return Interpolation(), (
             f"interpolation: with one function and d = {d} ≤ {MOST_DIMENSIONS} a quadratic through old values makes "
             "every one of them count, and has nothing to tune"

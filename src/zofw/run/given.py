@@ -103,6 +103,7 @@ def as_problem(
     dim: int | None = None,
     n: int | None = None,
     worse: float | None = None,
+    source: str = "the length of the starting point",
 ) -> Problem:
     """The problem itself, or a black box of a function whose dimension is known from dim, x0 or the set.
 
@@ -137,16 +138,16 @@ def as_problem(
         )
     known = {
         "dim": dim,
-        "the length of the starting point": None if x0 is None else numbers("x0", x0).size,
+        source: None if x0 is None else numbers("x0", x0).size,
         "the dimension of the set": region.fixed_dim,
     }
-    sizes = {source: size for source, size in known.items() if size is not None}
+    sizes = {name: size for name, size in known.items() if size is not None}
     if not sizes:
         raise ValueError(
             f"The dimension is not known, neither from the function nor from {region!r}: give dim=… or x0=…."
         )
     if len({*sizes.values()}) > 1:
-        said = ", ".join(f"{source} is {size}" for source, size in sizes.items())
+        said = ", ".join(f"{name} is {size}" for name, size in sizes.items())
         raise ValueError(f"The dimension is not clear: {said}. Give one of them, or make them agree.")
     found = next(iter(sizes.values()))
     if not found:

@@ -123,7 +123,14 @@ def minimize(
         raise ValueError(
             "diagnose=… evaluates means; with outer=… leave it out: the trace has the values paid for."
         )
-    problem = as_problem(fun, region, x0 if known is None else first_known(known), dim, n, worse)
+    if known is None:
+        problem = as_problem(fun, region, x0, dim, n, worse)
+    else:
+        problem = as_problem(fun, region, first_known(known), dim, n, worse, "the length of a known point")
+    if outer is not None and problem.n == abilities(problem).outputs == 1:
+        raise ValueError(
+            "outer=… is a function of several components, and f has one: write f(x, i) with n=…, or zofw.least_squares."
+        )
     if outer is None and isinstance(problem, BlackBox) and problem.worse is not None and problem.n > 1:
         raise ValueError(
             f"worse={problem.worse:g} works for one function, and this is a sum of n={problem.n}, whose methods take slopes across it. "
@@ -291,7 +298,7 @@ def _driven(answering: Answering, session: Session, progress: bool | None) -> Re
             run = session.run
             error.locate(
                 query=run.number, iteration=run.nit, seed=run.entropy, paid=run.nfev,
-                advice="" if answering.policy != Retry(0) else GOING_ON,
+                advice="" if answering.policy != Retry(0) or "should return" in error.reason else GOING_ON,
             )  # fmt: skip
         if files is not None:
             error.add_note(f"The run is saved in {files.path}; zofw.resume(path, problem) continues it.")

@@ -12,7 +12,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypedDict, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,10 +88,19 @@ def distance(name: str, given: Given) -> float:
     """Return a resolution."""
     if not (is_number(given) and 0 <= given < math.inf):
         raise ValueError(
-            f"{name} should be a distance: how far apart two points must lie to be different for "
-            f"whoever evaluates, or 0 if any two points are different; got {given!r}."
+            f"{name} should be a distance: the smallest at which the evaluator can tell two points apart, "
+            f"or 0 if it can tell any two; got {given!r}."
         )
     return float(given)
+
+
+def of_components(name: str, given: Given) -> Outer | None:
+    """Return a function of the components, or None."""
+    if given is not None and (isinstance(given, type) or not hasattr(given, "slope")):
+        raise TypeError(
+            f"{name} should be an object of zofw.outer, such as zofw.outer.CVaR(0.9) or zofw.outer.Worst(); got {given!r:.60}."
+        )
+    return cast("Outer | None", given)
 
 
 def rows(name: str, given: Given) -> int | None:
@@ -239,6 +248,7 @@ class Spec(Limits):
         "A function of the components to minimise instead of their mean, such as\n"
         "``zofw.outer.CVaR(0.9)``: for sums whose components are scenarios; see :mod:`zofw.outer`. Every\n"
         "query asks all n components.",
+        of_components,
     )
 
     def __post_init__(self) -> None:

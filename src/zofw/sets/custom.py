@@ -14,6 +14,7 @@ from zofw.core import Clips, Projecting
 from zofw.sets.protocol import Inball, Region, Vertices, name_of
 
 MOST_VERTICES = 1000  # that a point is mixed from
+IS_ORACLE = " A function in the set's place is its oracle, lmo(g); a constraint is written as scipy.optimize.LinearConstraint."
 
 
 class HasOracle(Protocol):
@@ -93,7 +94,7 @@ class Custom(Vertices):
         if np.shape(s) != g.shape:
             raise ValueError(
                 f"The oracle {name_of(self.oracle)} must return an array of shape {g.shape}, the shape of the gradient, "
-                f"but returned {np.shape(s)}."
+                f"but returned {np.shape(s)}.{IS_ORACLE if oracle is self.oracle else ''}"
             )
         return as_atom(s)
 

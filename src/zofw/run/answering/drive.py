@@ -130,7 +130,8 @@ class Answering:
         else:
             session.stop(
                 Status.STALLED,
-                f"{run.method.name} asks again for a point at which f has failed for good: {found.reason}",
+                f"{run.method.name} needs a point at which f has failed for good: {found.reason.rstrip('.')}. If f has "
+                "no value on a part of the set, return np.inf there and write worse=np.inf.",
             )
         return True
 

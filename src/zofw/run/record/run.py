@@ -223,6 +223,9 @@ class Run:
     def message(self) -> str:
         """Why the run stopped: the method's own sentence where it has one."""
         said = self.info.ending if self.status in (Status.CONVERGED, Status.STALLED) else None
+        if self.status is Status.BUDGET and self.limits.budget is not None:
+            after = "" if self.nfev == self.limits.budget else "; the next iteration costs more than the rest"
+            return f"The run spent {self.nfev:,} of {self.limits.budget:,} queries{after}."
         return self.status.sentence if said is None else said.sentence
 
 

@@ -35,8 +35,16 @@ def callback_observer(callback: Callable[..., object]) -> Callable[[Session], No
         plain = "intermediate_result" not in parameters and all(
             p.kind is not p.VAR_KEYWORD for p in parameters.values()
         )
+        needed = [
+            p.name for p in parameters.values() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL
+        ]
     except (TypeError, ValueError):
-        plain = False
+        plain, needed = False, []
+    if plain and len(needed) > 1:
+        raise TypeError(
+            f"callback takes {', '.join(needed)}, and is called with x only; with callback(intermediate_result) it "
+            "gets x, nit, nfev, gap and fun by name."
+        )
 
     def observe(session: Session) -> None:
         if plain:
