@@ -94,7 +94,7 @@ class Custom(Vertices):
         if np.shape(s) != g.shape:
             raise ValueError(
                 f"The oracle {name_of(self.oracle)} must return an array of shape {g.shape}, the shape of the gradient, "
-                f"but returned {np.shape(s)}.{IS_ORACLE if oracle is self.oracle else ''}"
+                f"but returned {np.shape(s)}.{IS_ORACLE if oracle_of(self.oracle) is self.oracle else ''}"
             )
         return as_atom(s)
 
