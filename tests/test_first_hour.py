@@ -89,7 +89,6 @@ REFUSED = {
         TypeError,
         "scipy_method makes a method and is called first: minimize(f, x0, method=zofw.scipy_method(), bounds=…)",
     ),
-    "hardly a budget": (lambda: run(budget=1), zofw.BudgetError, "A budget of 1 queries is too small: the first iteration of interpolation takes 1, and 1 is kept back to evaluate f at the end. Give at least 2.$"),
     "hardly a budget for settings": (
         lambda: run(budget=3, method=zofw.ZSFWDVR(directions=9)),
         zofw.BudgetError,
@@ -160,16 +159,16 @@ def test_a_start_far_off_the_set_is_moved_and_warned_of():
     assert "the run starts 0.29 away" in result.reasons["x0"]
 
 
-@pytest.mark.parametrize("budget", range(2, 9))
+@pytest.mark.parametrize("budget", range(1, 9))
 def test_a_few_evaluations_are_used_by_the_default(budget):
     result = run(budget=budget)
-    assert result.method == "interpolation" and budget - 1 <= result.nfev <= budget
+    assert result.method == "interpolation" and max(budget - 1, 1) <= result.nfev <= budget
     assert result.message.startswith(f"The run spent {result.nfev} of {budget} queries")
     assert budget < 4 or result.fun < f(ONES / 3)
 
 
 def test_a_function_that_fails_on_a_part_of_the_set_hears_of_worse():
-    result = run(lambda x: 1 / 0 if x[0] > 0.35 else f(x), on_error="skip")
+    result = run(lambda x: 1 / 0 if x[0] > 0.335 else f(x), method="zo-fw", on_error="skip")
     assert "return np.inf there and write worse=np.inf" in result.message
 
 
