@@ -32,7 +32,7 @@ class BudgetError(ValueError):
         self.least = least
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Known:
     """A point of the set and f there: the mean over all components, or over a sample with its standard error."""
 

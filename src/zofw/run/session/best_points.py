@@ -25,9 +25,11 @@ def remembered(
     """
     seen, here, key = run.seen, run.here, np.asarray(run.state.x, dtype=float).tobytes()
     if query.stencil.has_base:
-        asked = [Known(*one) for one in zip(query.anchors, values[:, -1].tolist(), strict=True)]
+        asked = [Known(x, value) for x, value in zip(query.anchors, values[:, -1].tolist(), strict=True)]
         seen = [*seen, *asked][-SEEN:]
-        here = next((one for one in reversed(asked) if one.x.tobytes() == key), here)
+        for one in asked:
+            if one.x.tobytes() == key:
+                here = one
     best = _lowest(query, values, region, run)
     if best is not None and best is not run.best and run.nit and best.x.tobytes() == key:
         best = replace(best, gap=run.gap, gap_error=run.info.gap_error)

@@ -7,6 +7,7 @@ numbers derive from (seed, iteration).
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -33,15 +34,10 @@ class Iterations:
         self.run, self.task = run, task
         self._stream = Stream(run.entropy)
 
-    @property
-    def paid(self) -> int:
-        """Return what the run has paid, with what it owes for evaluations under way."""
-        return self.run.nfev + len(self.run.pending)
-
     def begin(self) -> Steps:
         """Return the coming iteration, or raise OutOfBudget if it cannot be paid."""
         run = self.run
-        paid, granted, closing = self.paid, run.granted, run.closing is not None
+        paid, granted, closing = run.nfev + len(run.pending), run.granted, run.closing is not None
         self.task.workers = run.workers
         if granted is not None and not closing:
             left = granted - paid
@@ -89,7 +85,8 @@ class Iterations:
     def rehearse(self) -> int:
         """Return the price of the coming iteration, asked of a copy that receives zeros."""
         task, cost = self.task, 0
-        lmos, task.paid, task.budget = task.lmos, self.paid, self.run.granted
+        run = self.run
+        lmos, task.paid, task.budget = task.lmos, run.nfev + len(run.pending), run.granted
         steps = self._steps()
         try:
             with np.errstate(all="ignore"):
@@ -111,11 +108,10 @@ class Iterations:
         if run.closing is not None:
             return learn(run, lambda: self._stream.at(run.nit, LAST))
 
-        def steps(state: State) -> MethodSteps:
-            begun: MethodSteps = run.method.step(self.task, state, self._stream.at(run.nit, run.redraws))
+        task, rng = self.task, self._stream.at(run.nit, run.redraws)
+        stated, step = run.stated, run.method.step
+        if run.nit or stated is None:
+            begun: MethodSteps = step(task, run.state, rng)
             return begun
-
-        stated = run.stated if run.nit == 0 else None
-        if stated is None:
-            return steps(run.state)
-        return check_first(stated, run.n, run.state, lambda: run.method.init(self.task, stated.x), steps)
+        without = partial(run.method.init, task, stated.x)
+        return check_first(stated, run.n, run.state, without, lambda state: step(task, state, rng))

@@ -109,12 +109,14 @@ class Rules(Stepping):
         run, asked = self.run, self.open
         assert asked is not None
         if asked.rows is None:
-            self._charge(asked.query.purpose.line, asked.left)
-            answer = Answer.__new__(Answer)
-            late = self._late() if run.late else ()
+            cost = asked.query.cost - asked.paid - asked.spared
+            run.ledger[asked.query.purpose.line] += cost
+            run.nfev += cost
+            answer = Answer.__new__(Answer)  # ten times as fast as the constructor of a frozen class
             vars(answer).update(
-                values=event.values, variance=event.variance, query=asked.number, late=late,
-                left_out=tuple(sorted(asked.left_out)),
+                values=event.values, variance=event.variance, query=asked.number,
+                late=self._late() if run.late else (),
+                left_out=tuple(sorted(asked.left_out)) if asked.left_out else (),
             )  # fmt: skip
             self._use(answer)
             return

@@ -23,6 +23,7 @@ STEPS = 10  # differences that are exactly zero at points where others are not
 LOOKED = 1000  # differences that are looked at
 FEW = 100  # values that Python sorts sooner than NumPy
 DIFFERENCES = 40  # that are looked at before that share is judged
+WRITTEN_OUT = (Explicit, UnitSteps, type(None))  # directions of a method's own
 
 
 @dataclass
@@ -47,7 +48,7 @@ class RadiusWatch:
 
     def __call__(self, query: Query, answer: Answer) -> None:
         mu, eps, b = query.radius, float(np.finfo(self.dtype).eps), query.count
-        if mu > self.below or isinstance(query.asked, Explicit | UnitSteps | None):
+        if mu > self.below or isinstance(query.asked, WRITTEN_OUT):
             return
         self.below = 0.5 * mu
         if mu >= np.sqrt(eps) * max(1.0, float(np.abs(query.anchors).max())):
@@ -99,13 +100,15 @@ class AssumptionWatch:
         values = answer.values
         if query.count == 0:  # a point that is tried is no iterate
             return
-        if self.seen < LOOKED and not isinstance(query.asked, Explicit | UnitSteps | Coordinates | None):
+        along = isinstance(asked := query.asked, Coordinates)
+        if self.seen < LOOKED and not along and not isinstance(asked, WRITTEN_OUT):
             self._look_at_steps(query, values, run)
         if not self.fresh or query.purpose.line not in ("estimate", "refresh"):
             return
-        self.steady &= isinstance(query.asked, Coordinates) and query.count == run.dim
-        ordered = sorted(values.ravel().tolist()) if values.size < FEW else np.sort(values, axis=None)
-        level = 0.5 * float(ordered[(values.size - 1) // 2] + ordered[values.size // 2])
+        self.steady = self.steady and along and query.count == run.dim
+        size = values.size
+        ordered = sorted(values.ravel().tolist()) if size < FEW else np.sort(values, axis=None)
+        level = 0.5 * float(ordered[(size - 1) // 2] + ordered[size // 2])
         self.spread, self.high = float(ordered[-1] - ordered[0]), max(self.high, level)
         if self.first is None:
             self.first = level, self.spread

@@ -152,10 +152,12 @@ class Session(RunView):
 
     def ask(self) -> Query | None:
         """Return the open query, or None: the run has stopped, or waits for rows that are owed."""
-        with self._lock:
-            self._settle()
-            asked = self.rules.open
-            return None if asked is None or self.run.status is not Status.RUNNING else asked.query
+        asked = self.rules.open
+        if asked is None:
+            with self._lock:
+                self._settle()
+                asked = self.rules.open
+        return None if asked is None or self.run.status is not Status.RUNNING else asked.query
 
     def tell(self, query: Query, answer: Answer | ArrayLike) -> None:
         """Answer the open query: an :class:`~zofw.core.Answer`, or its means as an array of shape (k, width).
@@ -176,12 +178,16 @@ class Session(RunView):
             else:
                 sound = check_answer(query, answer)
                 values, variance = sound.values, sound.variance
+            if self.run.status is not Status.RUNNING:
+                raise ValueError("The run has stopped; extend it before it is answered.")
             if query.radius <= self._radii.below:
                 self._radii(query, sound)
             if self.run.n == 1 or (query.batch.indices is None and not query.paired):
                 self._assumptions(query, sound, self.run)
             self._answered = query
-            self._enter(Answered(asked.number, values, variance))
+            self._keep(
+                Answered(asked.number, values, variance)
+            )  # checked, more closely than rules.check does
             self._settle()
 
     def put(self, event: Event) -> None:
@@ -195,8 +201,11 @@ class Session(RunView):
             self._settle()
 
     def _enter(self, event: Event) -> None:
-        event.seconds = self.clock.read()
         self.rules.check(event)
+        self._keep(event)
+
+    def _keep(self, event: Event) -> None:
+        event.seconds = self.clock.read()
         self.store.append(self.run.serial, event)
         self.rules.apply(event)
 
@@ -245,7 +254,7 @@ class Session(RunView):
                 return
             if self._observed != run.nit:
                 self._observed = run.nit
-                if not self._observe():
+                if self.observers and not self._observe():
                     self._enter(Stopped(run.number, Status.CALLBACK, run.turns))
                     continue
             limit = run.limits.max_time

@@ -64,6 +64,7 @@ class Stepping:
         self.notices: list[str] = []
         self._iterations = Iterations(run, task)
         self._steps: Steps | None = None
+        self._rows = run.rows_per_decade
         run.nfev, run.granted = sum(run.ledger.values()), run.limits.granted(run.reserve)
 
     @property
@@ -136,7 +137,7 @@ class Stepping:
                     query = next(steps)
                 else:
                     query = steps.send(answer)
-                thrown = query.cost > self.remaining
+                thrown = self.run.granted is not None and query.cost > self.remaining
                 if not thrown:
                     self._allow(query)
                     return
@@ -152,6 +153,9 @@ class Stepping:
     def _allow(self, query: Query) -> None:
         """Open a query if its points may be asked for; else end the run, or refuse it if nothing is paid."""
         run = self.run
+        if not (run.inside or run.resolution or query.enough):
+            self.open = Open(query, run.number)
+            return
         try:
             found = too_near(query, run) if run.resolution else None
             query = keep_inside(query, self.task.set) if run.inside and found is None else query
@@ -185,10 +189,11 @@ class Stepping:
         moved = verdict is None or not info.at_start  # else x stays where the gap was found small
         if moved:
             run.state = state
-            if run.best is not None or run.here is not None or run.seen:
-                x, known = np.asarray(state.x, dtype=float), dict.fromkeys((run.best, run.here, *run.seen))
-                key = x.tobytes()
-                run.here = next((one for one in known if one and one.x.tobytes() == key), None)
+            key, last, run.here = np.asarray(state.x, dtype=float).tobytes(), run.here, None
+            for one in (run.best, last, *run.seen):
+                if one is not None and one.x.tobytes() == key:
+                    run.here = one
+                    break
         run.info = info
         run.nit += 1
         run.nlmo += self.task.lmos
@@ -203,7 +208,7 @@ class Stepping:
         ):
             run.best = dataclasses.replace(best, gap=run.gap, gap_error=info.gap_error)
         run.wants = False
-        if run.rows_per_decade and self._row_due():
+        if self._rows and self._row_due():
             self._record()
         run.verdict, run.waiting = verdict, True
 
@@ -212,7 +217,7 @@ class Stepping:
         run = self.run
         last = run.trace.rows[-1][1] if run.limits.budget is not None or run.nfev else run.trace.rows[-1][0]
         now = run.nfev or run.nit
-        return now >= max(last, 1) * 10 ** (1 / run.rows_per_decade) or last == 0
+        return now >= max(last, 1) * 10 ** (1 / self._rows) or last == 0
 
     def _record(self) -> None:
         """Put a row on the trace; its objective is diagnosed, or the value that was paid for."""
