@@ -1,4 +1,4 @@
-"""Arrays of other kinds at the boundary: torch tensors, and any array of the array API standard."""
+"""Arrays of other kinds at the boundary, torch tensors and those of the array API standard; and least squares with u ≥ 0."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-FETCH: dict[str, Any] = {"device": "cpu"} if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else {}
-"""Keywords with which NumPy fetches an array from its device; NumPy 2.0 takes arrays in main memory only."""
+FETCHES = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+"""True if NumPy can fetch an array from its device; 2.0 takes those in main memory only."""
 
 
 def is_tensor(value: object) -> bool:
@@ -23,7 +23,7 @@ def to_numpy(value: Any) -> np.ndarray:
         value = value.detach().cpu()
         return np.asarray((value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy())
     if hasattr(value, "__array_namespace__") and not isinstance(value, (np.ndarray, np.generic)):
-        return np.from_dlpack(value, **FETCH)
+        return np.from_dlpack(value, device="cpu") if FETCHES else np.from_dlpack(value)
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError("it is masked")
     return np.asarray(value)
@@ -59,3 +59,13 @@ def as_kind(array: np.ndarray, like: Any) -> Any:
     if is_tensor(like):
         return sys.modules["torch"].tensor(array, dtype=precision, device=like.device)
     return like.__array_namespace__().asarray(array, dtype=precision, device=like.device)
+
+
+def nonnegative(E: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Return argmin ‖Eu − f‖ over u ≥ 0."""
+    from scipy.optimize import lsq_linear, nnls
+
+    try:
+        return np.asarray(nnls(E, f, maxiter=50 * (E.shape[1] + 10))[0])
+    except RuntimeError:  # nnls of SciPy 1.12 to 1.14 can circle
+        return np.asarray(np.maximum(lsq_linear(E, f, bounds=(0, np.inf), method="bvls").x, 0.0))

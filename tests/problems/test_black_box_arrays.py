@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import zofw
-from zofw.arrays import as_kind, sample_of_kind, to_numpy
+from zofw.arrays import as_kind, nonnegative, sample_of_kind, to_numpy
 from zofw.core import Batch, EvaluationError, Query, Stencil
 from zofw.directions import basis
 from zofw.problems import BlackBox, evaluate, mean_value
@@ -220,3 +220,16 @@ def test_tensors_are_taken_as_data_and_as_a_start():
         for f, x0 in (arrays, tensors)
     ]
     np.testing.assert_array_equal(found[0].x, found[1].x)
+
+
+def test_least_squares_with_a_sign_where_scipy_circles(monkeypatch):
+    rng = np.random.default_rng(0)
+    E, f = rng.normal(size=(9, 5)), rng.normal(size=9)
+    expected = nonnegative(E, f)
+
+    def circles(*_, **__):
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    monkeypatch.setattr("scipy.optimize.nnls", circles)
+    np.testing.assert_allclose(nonnegative(E, f), expected, atol=1e-12)
+    assert (expected >= 0).all() and (expected == 0).any()

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
+from zofw.arrays import nonnegative
 from zofw.atoms import Array, Atom, as_atom
 from zofw.core import Clips, Projecting
 from zofw.sets.protocol import Inball, Region, Vertices, name_of
@@ -124,8 +125,6 @@ class Custom(Vertices):
         ----------
         P. Wolfe, Finding the nearest point in a polytope, Math. Program. 11, 1976.
         """
-        from scipy.optimize import nnls
-
         centre = self.initial_point(x.size)
         vertices, p = centre[None, :], centre
         for _ in range(MOST_VERTICES):
@@ -138,7 +137,7 @@ class Custom(Vertices):
                 return False
             vertices = np.vstack([vertices, s])
             away = np.column_stack([(vertices - x) / size, np.ones(len(vertices))])
-            weights, _ = nnls(away.T, np.append(np.zeros(x.size), 1.0))
+            weights = nonnegative(away.T, np.append(np.zeros(x.size), 1.0))
             vertices, weights = vertices[weights > 0], weights[weights > 0]
             p = weights @ vertices / weights.sum()
         return False

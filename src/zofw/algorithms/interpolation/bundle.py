@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zofw.algorithms.interpolation.frame import Frame
-from zofw.algorithms.interpolation.numerics import nonnegative
 from zofw.algorithms.interpolation.subproblem import nearest
+from zofw.arrays import nonnegative
 from zofw.core import Array
 
 MOST_HALF_SPACES = 40

@@ -10,13 +10,6 @@ from zofw.core import Array
 Factors = tuple[Array, NDArray[np.int32], bool]
 
 
-def nonnegative(E: Array, f: Array) -> Array:
-    """argmin ‖Eu − f‖ over u ≥ 0."""
-    from scipy.optimize import nnls
-
-    return np.asarray(nnls(E, f, maxiter=50 * (E.shape[1] + 10))[0])
-
-
 def factorise(K: Array) -> Factors:
     """LU factors, in the place of K where it is stored by columns, and whether they are singular."""
     from scipy.linalg import lapack

@@ -193,6 +193,11 @@ class Journal:
         """Return the bytes of all entries."""
         return self._size
 
+    @property
+    def digest(self) -> bytes:
+        """Return the digest of the last entry."""
+        return self._digest
+
     def append(self, body: bytes) -> None:
         """Write one entry, whole or not at all."""
         digest = _digest(body, self._digest)

@@ -206,8 +206,10 @@ class RunFiles:
             self._journal = Journal(self.journal_path, identity, base=base)
         else:
             part = self.journal_path.with_name(f".{self.journal_path.name}.{os.urandom(16).hex()}.part")
-            self._journal = Journal(part, identity, base=base)
+            made = Journal(part, identity, base=base)
+            made.close()  # Windows does not rename a file that is open
             os.replace(part, self.journal_path)
+            self._journal = Journal(self.journal_path, identity, made.size, made.digest)
         for serial, event in saved.numbered:
             self._journal.append(journal.pack(serial, event))
 
