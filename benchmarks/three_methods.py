@@ -13,9 +13,8 @@ from dataclasses import replace
 import zofw
 from zofw.algorithms import as_algorithm
 from zofw.core import Task
-from zofw.papers.horizon import Scaled
 from zofw.problems import Logistic
-from zofw.schedules import as_schedule
+from zofw.schedules import Scaled, as_schedule
 from zofw_paper.data import load
 
 OPTIMUM = 0.4777070173  # Frank-Wolfe gap 5e-11

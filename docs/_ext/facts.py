@@ -16,8 +16,22 @@ from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 
 import zofw
-from zofw.algorithms.facts import QUESTIONS, Facts, evaluate
+from zofw.algorithms.facts import Facts, evaluate, letters_of
 from zofw.sets.protocol import SetFacts
+
+METHODS = Path(__file__).parents[1] / "methods"
+QUESTIONS = {
+    "default": "Is this a first run, or do you want to tune nothing?",
+    "gradient": "Can you compute a gradient, and want a value to compare with?",
+    "noisy": "Do repeated values at the same x differ?",
+    "short": "Is the budget below 2·n·d, the price of one full gradient?",
+    "few": "Is f smooth, with one component or so few that sampling saves nothing?",
+    "light": "Must every iteration cost far less than 2·n·d (d large, a long run)?",
+    "smooth": "Do you know the smoothness L, and is the LMO cheap?",
+    "otherwise": "Otherwise",
+    "rival": "For comparison only",
+}
+"""The chart of the page "Choose a method", from top to bottom; the page of a method names those that lead to it."""
 
 LETTERS = {
     "S": r"|\mathcal{S}|",
@@ -67,6 +81,11 @@ def facts_of(name: str) -> Facts:
     """What a registered method states."""
     stated: Facts = zofw.methods()[name].facts
     return stated
+
+
+def page_of(name: str) -> dict[str, Any]:
+    """What the head of a method's page states for readers: use, answers, memory, rates and a caution."""
+    return {"convex": "none stated", "nonconvex": "none stated"} | front_matter(METHODS / f"{name}.md")
 
 
 def link(name: str) -> str:
@@ -155,10 +174,10 @@ class MethodFacts(Markdown):
 
     def lines(self) -> list[str]:
         name = Path(self.env.doc2path(self.env.docname)).stem
-        facts = facts_of(name)
+        facts, page = facts_of(name), page_of(name)
         letters = ", ".join(
             f"${LETTERS.get(letter, letter)}$ = `{setting}`"
-            for letter, setting in facts.letters_of(zofw.methods()[name].__dataclass_fields__).items()
+            for letter, setting in letters_of(zofw.methods()[name].__dataclass_fields__).items()
         )
         calls = "one projection, no LMO call" if facts.lmo == "0" else oracle(name)
         return [
@@ -169,12 +188,12 @@ class MethodFacts(Markdown):
             "",
             f"LMO calls per iteration\n: {calls}",
             "",
-            f"Memory\n: ${tex(facts.vectors)}$ vectors of $d$ numbers; directions are never stored",
+            f"Memory\n: ${tex(page['memory'])}$ vectors of $d$ numbers; directions are never stored",
             "",
             *([f"Letters\n: {letters}; $n$ components, $d$ dimensions", ""] if letters else []),
             *(["First estimate\n: " + first_estimate(facts), ""] if facts.estimate else []),
             *(["On easy sums\n: " + share(facts), ""] if facts.queries != "0" else []),
-            *([f"Beware\n: {facts.caution}", ""] if facts.caution else []),
+            *([f"Beware\n: {page['caution']}", ""] if "caution" in page else []),
             f"Settings\n: {{py:class}}`zofw.{zofw.methods()[name].__name__}`",
             "",
             "::::",
@@ -210,20 +229,20 @@ class MethodTable(Markdown):
     required_arguments = 1
 
     def lines(self) -> list[str]:
-        stated = [(name, facts_of(name)) for name in sorted(zofw.methods())]
+        stated = [(name, facts_of(name), page_of(name)) for name in sorted(zofw.methods())]
         if self.arguments[0] == "use":
-            return table(["method", "when"], [[link(name), facts.use] for name, facts in stated])
+            return table(["method", "when"], [[link(name), page["use"]] for name, _, page in stated])
         head = ["method", "queries per iteration", "LMO calls", "memory", "convex", "not convex"]
         rows = [
             [
                 link(name),
                 words(facts.queries),
                 oracle(name),
-                f"${tex(f'({facts.vectors})*d')}$",
-                facts.convex,
-                facts.nonconvex,
+                f"${tex('(' + page['memory'] + ')*d')}$",
+                page["convex"],
+                page["nonconvex"],
             ]
-            for name, facts in stated
+            for name, facts, page in stated
         ]
         return table(head, rows)
 
@@ -273,7 +292,7 @@ def chart() -> str:
     """Which method to choose, as SVG: one question below the other, the methods that answer it beside it."""
     parts, y = [], 5
     for key, question in QUESTIONS.items():
-        names = [name for name in sorted(zofw.methods()) if key in facts_of(name).answers]
+        names = [name for name in sorted(zofw.methods()) if key in page_of(name)["answers"]]
         if not names:
             continue
         if key in ("otherwise", "rival"):

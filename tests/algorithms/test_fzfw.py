@@ -24,7 +24,7 @@ from transcription import (
 )
 from zofw.core import Task
 from zofw.papers import FZCGS, FZFW
-from zofw.papers.condg import condg as library_condg
+from zofw.papers.fzfw import condg as library_condg
 
 ROOT = 3  # ⌈√N⌉
 

@@ -24,7 +24,7 @@ from transcription import (
 from zofw.core import Task
 from zofw.directions import Gaussian, Orthogonal
 from zofw.papers import ZSCG, AcceleratedZSCG
-from zofw.papers.accelerated_zscg import Triangular, icg
+from zofw.papers.zscg import Triangular, icg
 
 
 def pairs(w: World, x: Vector, law: Any, m: int, nu: float, rng: np.random.Generator) -> Vector:

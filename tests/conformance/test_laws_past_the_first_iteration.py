@@ -30,11 +30,8 @@ class Remembering:
 
     name: ClassVar[str] = "remembering"
     facts: ClassVar[Facts] = Facts(
-        use="",
-        queries="n*(d + 1) if t == 0 else 2*b*(d + 1)",
-        vectors="any",
+        queries="n*(d + 1) if t == 0 else 12*(d + 1)",
         lmo=("0", "2"),
-        letters={},
         estimate=Estimate("0", "0", later="1"),
         within=8_000,
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from pages import DOCS, facts
 
 import zofw
 from zofw.extend.new import SKELETONS
+from zofw.extend.play import smooth_sum
 
 SECTIONS = [
     "Pseudo-code",
@@ -35,13 +37,14 @@ def test_methods_and_pages_are_the_same():
 
 def placeholders():
     """The sentences of the skeleton that a page has to replace."""
-    text = (SKELETONS / "my_method.md").read_text().replace("# forgetful: ", "")
+    _, head, text = (SKELETONS / "my_method.md").read_text().replace("# forgetful: ", "").split("---\n", 2)
     prose = re.sub(r"^(```|:::).*?^(```|:::)$", "", text, flags=re.DOTALL | re.MULTILINE)
-    return [line.removeprefix("- ") for line in prose.splitlines() if line and not line.startswith("#")]
+    lines = [head.splitlines()[0].split("'")[1], *prose.splitlines()]
+    return [line.removeprefix("- ") for line in lines if line and not line.startswith("#")]
 
 
 def test_the_skeleton_has_sentences_to_replace():
-    assert len(placeholders()) == 6, placeholders()
+    assert len(placeholders()) == 7, placeholders()
 
 
 @pytest.mark.parametrize("name", zofw.methods())
@@ -58,15 +61,36 @@ def test_a_page_is_whole(name):
         f"docs/methods/{name}.md needs {SECTIONS} in this order"
     )
     assert "```{method-facts}" in text and ":class: algorithm" in text
-    stated = facts.facts_of(name)
-    assert facts.words(stated.queries) and facts.oracle(name) and facts.tex(stated.vectors)
-    assert stated.answers and set(stated.answers) <= set(facts.QUESTIONS), "answers are names in QUESTIONS"
+    head = facts.page_of(name)
+    assert facts.words(facts.facts_of(name).queries) and facts.oracle(name) and facts.tex(head["memory"])
+    assert head["use"] and head["answers"], f"the head of docs/methods/{name}.md needs use and answers"
+    assert set(head["answers"]) <= set(facts.QUESTIONS), (
+        "answers are names in QUESTIONS of docs/_ext/facts.py"
+    )
+
+
+@pytest.mark.parametrize("name", zofw.methods())
+def test_the_memory_on_a_page_is_what_the_state_keeps(name):
+    """Numbers of floating point in the state after eight iterations, in vectors of d; a formula in other letters is only shown."""
+    stated, n, d = str(facts.page_of(name)["memory"]), 11, 5
+    if not set(re.findall("[A-Za-z]", stated)) <= {"n"}:
+        pytest.skip("its letters are numbers that the run finds")
+    method = zofw.methods()[name]
+    first_order = {"gradient": lambda x: x} if isinstance(method, zofw.core.FirstOrder) else {}
+    session = zofw.Session(
+        zofw.L1Ball(1.0), dim=d, n=n, method=name, budget=10**6, max_iter=8, rng=0, **first_order
+    )
+    f = smooth_sum(n, d)
+    while (query := session.ask()) is not None:
+        session.tell(query, zofw.problems.evaluate(f, query))
+    kept = [v for v in vars(session.run.state).values() if isinstance(v, np.ndarray) and v.dtype == float]
+    assert sum(v.size for v in kept) == facts.evaluate(stated, {"n": n}) * d, stated
 
 
 def test_the_chart_has_every_question_and_every_method_once_for_each_answer():
     chart = facts.chart()
     links = re.findall(r"href=\"([^\"]+)\.html\"", chart)
-    assert sorted(links) == sorted(name for name in zofw.methods() for _ in facts.facts_of(name).answers)
+    assert sorted(links) == sorted(name for name in zofw.methods() for _ in facts.page_of(name)["answers"])
     words = re.sub(r"</text><text[^>]*>", " ", chart)
     for question in facts.QUESTIONS.values():
         assert question in words

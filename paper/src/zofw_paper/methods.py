@@ -22,11 +22,16 @@ from zofw_paper.spec import Experiment, Method
 Names = Mapping[str, Callable[[], float]]
 
 REFERENCE = re.compile(r"=(?:(\d+(?:\.\d+)?(?:e[+-]?\d+)?)([*/]))?([A-Za-z_]\w*)")
-LETTERS = {
-    "S": "batch",
-    "b": "directions",
-    "m": "pairs",
-}  # of formulas, and the number of a case that each takes
+SIZES = {
+    "batch_size": "batch",
+    "directions": "directions",
+    "pairs": "pairs",
+}  # the number of a case that each setting takes
+BATCHES = {
+    "zscg": "pairs",
+    "zscg-accelerated": "pairs",
+    "saga-fw": "directions",
+}  # methods whose batch is another number
 SCHEDULES: dict[str, Callable[..., Schedule]] = {"constant": Constant, "power": Power, "open-loop": open_loop}
 
 
@@ -110,15 +115,11 @@ def build(method: Method, names: Names, task: Task, lr: float | None) -> Any:
 
 
 def _derived(cls: type[Described], names: Names) -> dict[str, float | int]:
-    """Return the settings that a method states by the letters S, b and m, or in the unit of f, sized as the case says."""
-    facts = cls.facts
-    letters = {
-        letter: name
-        for letter, name in facts.letters_of(vars(cls)["__dataclass_fields__"]).items()
-        if letter in LETTERS
-    }
-    sizes = {name: LETTERS[letter] for letter, name in letters.items()}
-    sizes |= {name: "L" for name in facts.units if name == "smoothness"}
+    """Return the settings that a method states by these names, or in the unit of f, sized as the case says."""
+    own = vars(cls)["__dataclass_fields__"]
+    sizes = {name: size for name, size in SIZES.items() if name in own}
+    sizes |= {"batch_size": BATCHES[cls.name]} if cls.name in BATCHES else {}
+    sizes |= {name: "L" for name in cls.facts.units if name == "smoothness"}
     known = {name: size for name, size in sizes.items() if size != "directions" or size in names}
     return {name: _whole(_size(size, names)) for name, size in known.items()}
 

@@ -1,9 +1,8 @@
-"""Facts that a method states: its page, the tables, the chart and the laws it is tested by are
-made of them.
+"""Facts that a method states: its page, the tables and the laws it is tested by are made of them.
 
-A formula is an arithmetic expression in n, d, t, ``refresh`` and letters that stand for
-settings. The suite compares it with a session and the pages show it, so the number on a page is
-the number that a run is charged.
+A formula is an arithmetic expression in n, d, t, ``refresh``, the method's settings and the letters that stand for some of
+them. The suite compares it with a session and the pages show it, so the number on a page is the number that a run is charged.
+What only readers need (when to use the method, its rates) is in the head of its page in ``docs/methods``.
 """
 
 from __future__ import annotations
@@ -14,21 +13,8 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-QUESTIONS = {
-    "default": "Is this a first run, or do you want to tune nothing?",
-    "gradient": "Can you compute a gradient, and want a value to compare with?",
-    "noisy": "Do repeated values at the same x differ?",
-    "short": "Is the budget below 2·n·d, the price of one full gradient?",
-    "few": "Is f smooth, with one component or so few that sampling saves nothing?",
-    "light": "Must every iteration cost far less than 2·n·d (d large, a long run)?",
-    "smooth": "Do you know the smoothness L, and is the LMO cheap?",
-    "otherwise": "Otherwise",
-    "rival": "For comparison only",
-}
-"""The chart of the page "Choose a method", from top to bottom; a method names those that lead to it."""
-
 LETTERS = {"S": "batch_size", "b": "directions", "q": "period", "rho": "averaging"}
-"""Letters of formulas and the settings they stand for, unless a method states others."""
+"""Letters of formulas and the settings they stand for; other settings stand in formulas under their own names."""
 
 OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
     ast.Add: operator.add,
@@ -73,58 +59,38 @@ class Facts:
 
     Attributes
     ----------
-    use
-        When to choose the method, in a phrase.
-    answers
-        Questions of the chart that lead to the method, names in ``QUESTIONS``.
     queries
         Evaluations of single components in iteration t, a formula; ``adaptive`` if there is
         none.
     lmo
         LMO calls of an iteration: a formula, or the minimum and the maximum; 0 for a method
         that projects.
-    vectors
-        Number of vectors of d numbers in the state.
-    letters
-        Letters of the formulas and the settings they stand for, in addition to ``LETTERS``.
-    convex, nonconvex
-        Queries to reach ε as the authors prove them.
     estimate
         The law of the first estimate, if it is known.
     share, within
         On easy noiseless sums the method attains this share of Frank-Wolfe's decrease within so
         many queries.
-    caution
-        Why the default settings may end higher than they began on an easy sum with many
-        components, in a sentence; empty if they do not.
     units
         Settings with a unit of f, and the power of f's scale by which they are multiplied when
         f is.
     """
 
-    use: str
     queries: str
     lmo: str | tuple[str, str] = "1"
-    vectors: int | str = 1
-    letters: Mapping[str, str] = field(default_factory=dict)
-    convex: str = "none stated"
-    nonconvex: str = "none stated"
-    answers: tuple[str, ...] = ("rival",)
     estimate: Estimate | None = None
     share: float = 0.8
     within: int = 5_000
-    caution: str = ""
     units: Mapping[str, int] = field(default_factory=dict)
 
-    def letters_of(self, settings: Iterable[str]) -> dict[str, str]:
-        """Return the letters of the formulas and which of a method's settings they stand for."""
-        free = set(settings) - set(self.letters.values())
-        return {letter: name for letter, name in LETTERS.items() if name in free} | dict(self.letters)
-
     def names(self, settings: object, n: int, d: int) -> dict[str, float]:
-        """Return the numbers that the letters stand for in resolved settings."""
-        letters = self.letters_of(vars(settings))
-        return {letter: vars(settings)[name] for letter, name in letters.items()} | {"n": n, "d": d}
+        """Return the numbers that names and letters stand for in resolved settings."""
+        own = vars(settings)
+        return own | {letter: own[name] for letter, name in letters_of(own).items()} | {"n": n, "d": d}
+
+
+def letters_of(settings: Iterable[str]) -> dict[str, str]:
+    """Return the letters of formulas that stand for one of these settings, and which."""
+    return {letter: name for letter, name in LETTERS.items() if name in {*settings}}
 
 
 def evaluate(formula: str | float, names: Mapping[str, float]) -> float:

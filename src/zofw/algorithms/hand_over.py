@@ -32,15 +32,13 @@ from zofw.algorithms import settings
 from zofw.algorithms.explore_correct import ExploreCorrect, columns
 from zofw.algorithms.explore_correct import State as Sampled
 from zofw.algorithms.explore_correct.certify import certificate_price, certify, converged, spent, sweep
-from zofw.algorithms.facts import Facts
 from zofw.algorithms.interpolation import Interpolation
 from zofw.algorithms.interpolation.certificate import price
 from zofw.algorithms.interpolation.state import State as Whole
 from zofw.algorithms.interpolation.trust_region import planned
+from zofw.algorithms.method import Facts, Method, methods
 from zofw.algorithms.model.certificate import UNKNOWN
 from zofw.algorithms.model.view import sharing
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
 from zofw.core import Answer, Array, Batch, Indices, Info, OutOfBudget, Purpose, Query, Step, Task
 
 SHARE = 0.15  # of the budget, for Explore-Correct
@@ -90,7 +88,7 @@ class PartTask(Task):
 
 @methods.register("hand-over")
 @dataclass(frozen=True)
-class HandOver:
+class HandOver(Method):
     """Settings of Explore-Correct followed by Interpolation; there is nothing to tune.
 
     Queries: those of Explore-Correct; then values at its x and at the start, for m components (r + 1)(r + 2)/2 values, and those
@@ -102,26 +100,13 @@ class HandOver:
         Queries of Explore-Correct; 15 % of the budget by default, n(d + 1) without any.
     """
 
-    first: int = AUTO
-
-    name: ClassVar[str] = "hand-over"
-    members_only: ClassVar[bool] = True
-    facts: ClassVar[Facts] = Facts(
-        use="the default for sums of many components and few variables",
-        queries="adaptive",
-        lmo=("0", "inf"),
-        vectors="N + k + 8",
-        answers=("default",),
+    first: settings.Size = settings.auto(
+        f"{SHARE:.0%} of the budget, or n(d + 1) without one",
+        lambda task, own: task.n * (task.dim + 1) if task.budget is None else int(SHARE * task.budget),
     )
 
-    def resolve(self, task: Task) -> tuple[HandOver, dict[str, str]]:
-        n, d = task.n, task.dim
-        few = n * (d + 1) if task.budget is None else int(SHARE * task.budget)
-        reason = "no budget: as many as n(d + 1)" if task.budget is None else f"{SHARE:.0%} of the budget"
-        return settings.fill(self, first=(few, f"{reason}, n = {n:,}, d = {d}"))
-
-    def check(self, task: Task) -> None:
-        settings.whole("first", self.first, least=0)
+    members_only: ClassVar[bool] = True
+    facts = Facts(queries="adaptive", lmo=("0", "inf"))
 
     def init(self, task: Task, x0: Array) -> State:
         view = self._view(task)

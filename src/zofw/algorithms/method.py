@@ -11,7 +11,7 @@ it is left open.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self, cast, get_args, get_origin, get_type_hints
@@ -53,16 +53,21 @@ class Method:
     facts: ClassVar[Facts]
     State: ClassVar[type[Iterate]] = Iterate
 
+    @classmethod
+    def of(cls, given: Mapping[str, object], **chosen: object) -> Self:
+        """Return the settings that were given, and for the others those that were chosen."""
+        every: Any = chosen | dict(given)
+        return cls(**every)
+
     def resolve(self, task: Task) -> tuple[Self, dict[str, str]]:
         """Return the settings with every open field derived, and the reasons."""
-        own, reasons, rules = self, {}, rules_of(cast(Hashable, type(self)))
+        own, reasons = self, {}
         for f in dataclasses.fields(self):
             if vars(own)[f.name] is None and "auto" in f.metadata:
                 reason, derive = f.metadata["auto"]
                 own = dataclasses.replace(own, **{f.name: derive(task, own)})
                 reasons[f.name] = f"{vars(own)[f.name]!r}: {reason}"
-            if f.name in rules:
-                rules[f.name](f.name, vars(own)[f.name])
+            hold(own, f.name)
         return own, reasons
 
     def check(self, task: Task) -> None:
@@ -73,16 +78,24 @@ class Method:
                 "simplices and their products can; on any other set take a Frank-Wolfe method, which needs only the LMO."
             )
         own = vars(type(self)) | vars(self)
-        if "law" in own and "directions" in own:
-            own["law"].check(task.dim, own["directions"])
+        count = own.get("directions", own.get("pairs"))
+        if "law" in own and count is not None:
+            own["law"].check(task.dim, count)
 
-    def init(self, task: Task, x0: Array) -> Iterate:
+    def init(self, task: Task, x0: Array) -> Any:
         """Return the state before the first iteration."""
         return self.State.first(x0)
 
     def step(self, task: Any, state: Any, rng: np.random.Generator) -> Step:
         """Run one iteration: yield queries, receive answers, return the next state and its Info."""
         raise NotImplementedError
+
+
+def hold(settings: object, *names: str) -> None:
+    """Raise ValueError if one of these settings, or any, breaks the rule of its type."""
+    for name, rule in rules_of(cast(Hashable, type(settings))).items():
+        if name in names or not names:
+            rule(name, vars(settings)[name])
 
 
 @cache

@@ -20,8 +20,6 @@ from zofw.core import Stencil, Task
 from zofw.directions import laws
 from zofw.schedules import Schedule, as_schedule
 
-AUTO: Any = None  # the value of a setting that ``resolve`` derives from the task
-
 A = TypeVar("A")
 Rule = Callable[[str, Any], None]
 
@@ -90,9 +88,24 @@ def tolerance(name: str, schedule: float | Schedule) -> None:
     positive(f"{name} at t = 0", as_schedule(schedule)(0))
 
 
+def decay(name: str, value: object) -> None:
+    """Accept the weight of an old average: a number in [0, 1)."""
+    if not isinstance(value, (int, float, np.number)) or not 0.0 <= value < 1.0:
+        raise ValueError(f"{name} should lie in [0, 1); got {value!r}.")
+
+
+def pairs(name: str, size: float | Schedule) -> None:
+    """Accept at least one pair of a component and a direction, at the start and far out."""
+    for t in (0, 1, 1000):
+        whole(f"{name} at t = {t}", math.ceil(as_schedule(size)(t)))
+
+
 Count = Annotated[int, whole]
+Size = Annotated[int, partial(whole, least=0)]
 Positive = Annotated[float, positive]
 Fraction = Annotated[float, fraction]
+Decay = Annotated[float, decay]
+Pairs = Annotated[float | Schedule, pairs]
 StepSize = Annotated[float | Schedule, step_sizes]
 StepLength = Annotated[float | Schedule, lengths]
 Averaging = Annotated[float | Schedule, averaging]
@@ -136,11 +149,3 @@ def spelled_out(method: A) -> A:
         changes["stencil"] = Stencil(stencil)
     settings: Any = method
     return dataclasses.replace(settings, **changes) if changes else method
-
-
-def fill(algorithm: A, **derived: tuple[object, str]) -> tuple[A, dict[str, str]]:
-    """Replace settings left at None by (value, reason); return the settings and the reasons used."""
-    chosen = {name: pair for name, pair in derived.items() if vars(algorithm)[name] is None}
-    settings: Any = algorithm
-    filled: A = dataclasses.replace(settings, **{name: value for name, (value, _) in chosen.items()})
-    return filled, {name: f"{value!r}: {reason}" for name, (value, reason) in chosen.items()}

@@ -56,7 +56,7 @@ def _method(cls: type[Described]) -> dict[str, str]:
     queries = (
         "none: first order" if isinstance(cls, zofw.core.FirstOrder) else cls.facts.queries.replace("*", "")
     )
-    return {"about": first_sentence(inspect.getmodule(cls)), "queries": queries}
+    return {"about": first_sentence(cls), "queries": queries}
 
 
 def methods(as_json: Json = False) -> None:

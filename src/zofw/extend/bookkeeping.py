@@ -202,7 +202,7 @@ def is_documented(on: MethodSubject) -> Iterator[str]:
 
 
 def charges_what_it_states(on: MethodSubject) -> Iterator[str]:
-    """queries and LMO calls of every iteration, and the vectors kept, are those of its facts"""
+    """queries and LMO calls of every iteration are those of its facts"""
     facts, (run, rows) = on.facts, _prices(on)
     names = facts.names(run.run.method, MANY, FEW) | {"R": REGION.diameter(FEW)}
     tolerance: Callable[[int], float] | None = vars(run.run.method).get("tolerance")
@@ -217,10 +217,6 @@ def charges_what_it_states(on: MethodSubject) -> Iterator[str]:
             yield f"iteration {t} makes {calls} LMO calls, and Facts(lmo={facts.lmo!r}) states otherwise."
     if " if " in facts.queries and len({spent for spent, *_ in rows}) < 2:
         yield f"only one branch of Facts(queries={facts.queries!r}) occurred in {LONG} iterations, so it proves nothing."
-    kept = list(vars(run.state).values())
-    vectors = sum(isinstance(value, np.ndarray) and value.shape == (FEW,) for value in kept)
-    if not isinstance(facts.vectors, str) and vectors != facts.vectors:
-        yield f"the state keeps {vectors} vectors, and Facts(vectors={facts.vectors}) states otherwise."
 
 
 def _prices(on: MethodSubject) -> tuple[Session, list[tuple[int, int, bool]]]:

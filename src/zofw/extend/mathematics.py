@@ -61,7 +61,7 @@ class MethodSubject:
     @property
     def facts(self) -> Facts:
         """What it states; a method that states nothing has what most keep."""
-        unstated = Facts(use="", queries="adaptive", lmo=("0", "inf"), vectors="any")
+        unstated = Facts("adaptive", lmo=("0", "inf"))
         return self.settings.facts if isinstance(self.settings, Described) else unstated
 
     @property

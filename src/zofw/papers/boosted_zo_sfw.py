@@ -28,8 +28,6 @@ C. W. Combettes, S. Pokutta, Boosting Frank-Wolfe by chasing gradients, ICML 202
 A. K. Sahu, M. Zaheer, S. Kar, Towards gradient free and projection free stochastic optimization, AISTATS 2019 (the estimate).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,7 +42,9 @@ from zofw.papers.zo_sfw import ZOSFW
 @methods.register("boosted-zo-sfw")
 @dataclass(frozen=True)
 class BoostedZOSFW(ZOSFW):
-    """Settings of boosted ZO-SFW: those of :class:`~zofw.papers.zo_sfw.ZOSFW`, and two more.
+    """Boosted ZO-SFW: averaged estimates, and a step along what several LMO calls make of −g.
+
+    Its settings are those of :class:`~zofw.papers.ZOSFW`, and two more.
 
     Parameters
     ----------
@@ -57,15 +57,7 @@ class BoostedZOSFW(ZOSFW):
     rounds: settings.Count = 10
     improvement: settings.Positive = 1e-3
 
-    facts = replace(
-        ZOSFW.facts,
-        use="zo-sfw if queries are dear and LMO calls cheap, and the best x is no vertex",
-        lmo=("1", "K"),
-        letters={"K": "rounds", "rho": "averaging"},
-        convex="none for estimates",
-        nonconvex="none stated",
-        answers=("rival",),
-    )
+    facts = replace(ZOSFW.facts, lmo=("1", "rounds"))
 
     def step(self, task: Task, state: ZOSFW.State, rng: np.random.Generator) -> Step:
         t, x, dim, b = state.t, state.x, task.dim, self.directions

@@ -20,17 +20,15 @@ M. Jaggi, Revisiting Frank-Wolfe: projection-free sparse convex optimization, IC
 S. Lacoste-Julien, M. Jaggi, On the global linear convergence of Frank-Wolfe optimization variants, NeurIPS 2015.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zofw.algorithms import settings
-from zofw.algorithms.method import Facts, Iterate, Method, methods
+from zofw.algorithms.method import Facts, Iterate, Method, hold, methods
 from zofw.algorithms.model.mixture import Mixture
 from zofw.atoms import Atom, Dense
 from zofw.core import Array, FirstOrderTask, Info, Step, Task, gap
@@ -41,48 +39,40 @@ REFORM = 50  # Iterations after which x is formed from its atoms again, so that 
 Gradient = Callable[[Array], Array]
 
 
-@runtime_checkable
-class StepRule(Protocol):
+@dataclass(frozen=True)
+class StepRule:
     """How far to go from x along d, at most ``most``; ``slope`` is ⟨∇f(x), d⟩ < 0."""
 
-    def __call__(
-        self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float
-    ) -> float: ...
-    def check(self) -> None: ...
+    def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class OpenLoop:
+class OpenLoop(StepRule):
     """γ_t from a schedule, 2/(t + 2) by default."""
 
     step_size: settings.StepSize = open_loop()
-
-    def check(self) -> None:
-        settings.step_sizes("step_size", self.step_size)
 
     def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float:
         return min(most, as_schedule(self.step_size)(t))
 
 
 @dataclass(frozen=True)
-class ShortStep:
+class ShortStep(StepRule):
     """The minimiser −⟨g, d⟩/(L‖d‖²) of the quadratic upper bound f(x) + γ⟨g, d⟩ + ½γ²L‖d‖², for
     L-smooth f.
 
     It decreases f by at least min(½·gap, gap²/(2LR²)) without an evaluation of f.
     """
 
-    L: float
-
-    def check(self) -> None:
-        settings.positive("L", self.L)
+    L: settings.Positive
 
     def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float:
         return min(most, -slope / (self.L * float(d @ d)))
 
 
 @dataclass(frozen=True)
-class LineSearch:
+class LineSearch(StepRule):
     """A zero of γ ↦ ⟨∇f(x + γd), d⟩ by regula falsi with Illinois halving: the exact minimiser
     for convex f.
 
@@ -97,10 +87,7 @@ class LineSearch:
         accurate near x*.
     """
 
-    tol: float = 1e-2
-
-    def check(self) -> None:
-        settings.fraction("tol", self.tol)
+    tol: settings.Fraction = 1e-2
 
     def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float:
         low, at_low, high, at_high = 0.0, slope, most, float(gradient(x + most * d) @ d)
@@ -121,7 +108,7 @@ class LineSearch:
 @methods.register("frank-wolfe")
 @dataclass(frozen=True)
 class FrankWolfe(Method):
-    """Settings of the first-order reference. No queries; one gradient and one LMO call an
+    """Frank-Wolfe with exact gradients: a first-order reference. No queries; one gradient and one LMO call an
     iteration.
 
     A line search takes a few more gradients. ``info.bound`` is the certificate: for convex f it
@@ -140,13 +127,7 @@ class FrankWolfe(Method):
     variant: Literal["vanilla", "away", "pairwise"] = "vanilla"
     step_rule: StepRule = LineSearch()
 
-    facts = Facts(
-        use="a first-order reference, not a zeroth-order method",
-        queries="0",
-        convex=r"$O(1/\varepsilon)$ gradients, certified",
-        nonconvex=r"$O(1/\varepsilon^2)$ gradients",
-        answers=("gradient",),
-    )
+    facts = Facts(queries="0")
     first_order: ClassVar[bool] = True
 
     @dataclass(frozen=True)
@@ -161,7 +142,7 @@ class FrankWolfe(Method):
             raise ValueError(
                 f"step_rule should be OpenLoop(), ShortStep(L) or LineSearch(); got {self.step_rule!r}."
             )
-        self.step_rule.check()
+        hold(self.step_rule)
 
     def init(self, task: Task, x0: Array) -> State:
         if self.variant == "vanilla":

@@ -1,7 +1,10 @@
 """The T of schedules that need one: how many iterations the limits of a task pay for."""
 
-from __future__ import annotations
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
 
+from zofw.algorithms import settings
 from zofw.core import Task
 from zofw.schedules import Constant, Power, Schedule
 
@@ -25,3 +28,12 @@ def horizon(task: Task, first: int, rest: int | None = None, period: int = 1) ->
 def constant_step(T: int | None, exponent: float) -> Schedule:
     """Return T^(−exponent) if T is known, else its anytime form (t + 1)^(−exponent)."""
     return Power(1.0, 1.0, exponent) if T is None else Constant(T**-exponent)
+
+
+def root_of_horizon(exponent: float, iterations: Callable[[Task, Any], int | None]) -> Any:
+    """Return a field whose default is T^(−exponent) for the T that ``iterations`` returns, or its anytime form."""
+    p = Fraction(exponent).limit_denominator(9)
+    return settings.auto(
+        f"T^(-{p}) for the T iterations that budget and max_iter allow, else (t + 1)^(-{p})",
+        lambda task, own: constant_step(iterations(task, own), exponent),
+    )

@@ -20,11 +20,9 @@ A. Veprikov, A. Bogdanov, V. Minashkin, A. Beznosikov, New aspects of black box 
 and one point feedback, arXiv:2409.10442, 2024.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -39,7 +37,7 @@ from zofw.schedules import Power
 @methods.register("jaguar")
 @dataclass(frozen=True)
 class JAGUAR(Method):
-    """Settings of the deterministic method.
+    """JAGUAR: a memory of coordinate derivatives, all components at each.
 
     Parameters
     ----------
@@ -57,14 +55,7 @@ class JAGUAR(Method):
     initial: Literal["coordinate", "zero"] = "coordinate"
 
     law: ClassVar[Law] = Coordinate()
-    facts = Facts(
-        use="one gradient can be paid, afterwards only crumbs",
-        queries="2*n*d if t == 0 else 2*n*b",
-        vectors=2,
-        convex=r"$O(nd/\varepsilon)$",
-        answers=("few",),
-        estimate=Estimate("0", "0"),
-    )
+    facts = Facts(queries="2*n*d if t == 0 else 2*n*b", estimate=Estimate("0", "0"))
 
     @dataclass(frozen=True)
     class State(Iterate):
@@ -73,9 +64,9 @@ class JAGUAR(Method):
         h: Array
 
     @classmethod
-    def paper(cls, dim: int, **other: Any) -> JAGUAR:
+    def paper(cls, dim: int, **other: object) -> Self:
         """b = 1 and γ_t = 4/(t + 8d)."""
-        return cls(1, Power(4.0, 8.0 * dim), **other)
+        return cls.of(other, directions=1, step_size=Power(4.0, 8.0 * dim))
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x = state.t, state.x
@@ -90,7 +81,7 @@ class JAGUAR(Method):
         return self.State(t + 1, s.move(x, gamma), h), frank_wolfe_info(h, x, s, gamma=gamma)
 
 
-def offset(task: Task, own: StochasticJAGUAR) -> float:
+def offset(task: Task, own: Any) -> float:
     """Return 8(d/b)^(3/2)."""
     return float(8.0 * (task.dim / own.directions) ** 1.5)
 
@@ -98,7 +89,7 @@ def offset(task: Task, own: StochasticJAGUAR) -> float:
 @methods.register("jaguar-stochastic")
 @dataclass(frozen=True)
 class StochasticJAGUAR(Method):
-    """Settings of the stochastic method.
+    """Stochastic JAGUAR: a batch of components at each coordinate, averaged.
 
     Parameters
     ----------
@@ -120,14 +111,7 @@ class StochasticJAGUAR(Method):
     initial: Literal["coordinate", "zero"] = "coordinate"
 
     law: ClassVar[Law] = Coordinate()
-    facts = Facts(
-        use="the smallest queries there are",
-        queries="2*S*(d + b) if t == 0 else 2*S*b",
-        vectors=3,
-        convex=r"$O\bigl((LR^2 + d\sigma R)^3/\varepsilon^3\bigr)$",
-        estimate=Estimate("0", "0"),
-        share=0.6,
-    )
+    facts = Facts(queries="2*S*(d + b) if t == 0 else 2*S*b", estimate=Estimate("0", "0"), share=0.6)
 
     @dataclass(frozen=True)
     class State(Iterate):
@@ -137,10 +121,11 @@ class StochasticJAGUAR(Method):
         g: Array
 
     @classmethod
-    def paper(cls, dim: int, batch_size: int = 1, **other: Any) -> StochasticJAGUAR:
+    def paper(cls, dim: int, batch_size: int = 1, **other: object) -> Self:
         """b = 1, γ_t = 4/(t + 8d^{3/2}) and η_t = 4/(t + 8d^{3/2})^{2/3}."""
         offset = 8.0 * dim**1.5
-        return cls(batch_size, 1, Power(4.0, offset), Power(4.0, offset, 2 / 3), **other)
+        gamma, eta = Power(4.0, offset), Power(4.0, offset, 2 / 3)
+        return cls.of(other, batch_size=batch_size, step_size=gamma, averaging=eta)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, h, g, d, b = state.t, state.x, state.h, state.g, task.dim, self.directions

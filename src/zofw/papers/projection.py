@@ -1,7 +1,5 @@
 """Steps of the methods that project: rivals with the same oracle, on sets with a cheap projection."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from zofw.core import Array, Info, Task

@@ -21,8 +21,6 @@ S. J. Reddi, S. Sra, B. Póczos, A. Smola, Stochastic Frank-Wolfe methods for no
 A. Defazio, F. Bach, S. Lacoste-Julien, SAGA: a fast incremental gradient method, NeurIPS 2014.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -38,7 +36,7 @@ from zofw.schedules import Power
 @methods.register("saga-fw")
 @dataclass(frozen=True)
 class SAGAFW(Method):
-    """Settings of SAGA-FW; |support_i| takes the place of d in the number of queries if it is
+    """SAGA-FW: a memory of the last gradient of every component; |support_i| takes the place of d in the number of queries if it is
     known.
 
     Parameters
@@ -57,11 +55,7 @@ class SAGAFW(Method):
     radius: settings.Radius = 1e-6
 
     facts = Facts(
-        use="components that depend on few coordinates each: text, matrix completion, graphs",
-        queries="n*(d + 1) if t == 0 else 2*b*(d + 1)",
-        vectors="n + 2",
-        letters={"b": "batch_size"},
-        nonconvex="n + n^{1/3}/ε²  gradients of components",
+        queries="n*(d + 1) if t == 0 else 2*S*(d + 1)",
         estimate=Estimate("0", "0", later="1"),
         within=20_000,
     )

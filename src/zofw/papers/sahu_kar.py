@@ -17,11 +17,9 @@ A. K. Sahu, S. Kar, Decentralized zeroth-order constrained stochastic optimizati
 with applications to black-box adversarial attacks, Proceedings of the IEEE 108, 2020, Algorithm 3.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 
 import numpy as np
 
@@ -52,7 +50,7 @@ def largest(n: int) -> float:
 @methods.register("sahu-kar")
 @dataclass(frozen=True)
 class SahuKar(Method):
-    """Settings of the variance-reduced method.
+    """Variance-reduced zeroth-order Frank-Wolfe of Sahu and Kar: SPIDER with a direction for each sample.
 
     Parameters
     ----------
@@ -73,24 +71,14 @@ class SahuKar(Method):
     law: Law = Gaussian()
 
     State = FZFW.State
-    facts = Facts(
-        use="SPIDER with a direction for each sample",
-        queries="n*(d + 1) if t % q == 0 else 4*m",
-        vectors=3,
-        letters={"m": "pairs"},
-        nonconvex=r"$O\bigl(\min\{\sqrt n\,d/\varepsilon^2,\ d/\varepsilon^3\}\bigr)$",
-        estimate=Estimate("0", "0"),
-    )
+    facts = Facts(queries="n*(d + 1) if t % q == 0 else 4*pairs", estimate=Estimate("0", "0"))
 
     @classmethod
-    def paper(cls, n: int, dim: int, step_size: float, n0: float = 1.0, **other: Any) -> SahuKar:
+    def paper(cls, n: int, dim: int, step_size: float, n0: float = 1.0, **other: object) -> Self:
         """q = n₀√n/6 and |S| = (2d + 9)√n/n₀ for n₀ in [1, √n/6], rounded; a constant γ of the order of ε."""
         if not 1.0 <= n0 <= largest(n):
             raise ValueError(f"n0 should lie in [1, sqrt(n)/6] = [1, {largest(n):.6g}]; got {n0!r}.")
-        return cls(pairs_for(n, dim, n0), period_for(n, n0), step_size, **other)
-
-    def check(self, task: Task) -> None:
-        self.law.check(task.dim, self.pairs)
+        return cls.of(other, pairs=pairs_for(n, dim, n0), period=period_for(n, n0), step_size=step_size)
 
     def step(self, task: Task, state: FZFW.State, rng: np.random.Generator) -> Step:
         t, x, d, m = state.t, state.x, task.dim, self.pairs

@@ -18,10 +18,8 @@ P. Sadegh, Constrained optimization via stochastic approximation with a simultan
 approximation, Automatica 33, 1997 (the projection).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -35,7 +33,7 @@ from zofw.papers.projection import descent, projected_step
 from zofw.schedules import Power
 
 
-def first_step(task: Task, own: SPSA) -> Power:
+def first_step(task: Task, own: Any) -> Power:
     """Return a/(A + k + 1)^0.602 with A = T/10 for the T iterations of the limits and a_0 = 1/(1 + d/b)."""
     T = horizon(task, 2 * own.batch_size * own.directions) or 1000
     offset = 0.1 * T + 1
@@ -45,7 +43,7 @@ def first_step(task: Task, own: SPSA) -> Power:
 @methods.register("spsa")
 @dataclass(frozen=True)
 class SPSA(Method):
-    """Settings of SPSA; the paper's a_k is ``step_size`` and its c_k ``radius``."""
+    """SPSA: simultaneous perturbation stochastic approximation, projected; the paper's a_k is ``step_size`` and its c_k ``radius``."""
 
     batch_size: settings.Count = 1
     directions: settings.Count = 1
@@ -59,25 +57,19 @@ class SPSA(Method):
 
     stencil: ClassVar[Stencil] = Stencil.CENTRAL
     facts = Facts(
-        use="noisy values, two queries a step, a rival that projects",
         queries="2*S*b",
         lmo="0",
-        convex="asymptotic only",
-        nonconvex="asymptotic only",
-        answers=("noisy",),
         estimate=Estimate("(d - 1)/b", mean=None, later="1"),
         within=10_000,
         units={"step_size": -1},
-        caution="Its default step is made for L = 1 and it asks one component along one direction: if single "
-        "gradients are long against their mean, their noise keeps x from the minimiser until step_size is divided "
-        "or batch_size raised.",
     )
 
     @classmethod
-    def paper(cls, iterations: int, a: float, c: float, **other: Any) -> SPSA:
+    def paper(cls, iterations: int, a: float, c: float, **other: object) -> Self:
         """a_k = a/(A + k + 1)^0.602 with A = T/10, c_k = c/(k + 1)^0.101; a and c are the user's."""
         settings.constants(iterations=iterations, a=a, c=c)
-        return cls(step_size=Power(a, 0.1 * iterations + 1, 0.602), radius=Power(c, 1.0, 0.101), **other)
+        step_size = Power(a, 0.1 * iterations + 1, 0.602)
+        return cls.of(other, step_size=step_size, radius=Power(c, 1.0, 0.101))
 
     def step(self, task: Task, state: Iterate, rng: np.random.Generator) -> Step:
         k, x, d, b = state.t, state.x, task.dim, self.directions

@@ -26,8 +26,6 @@ Zhang, Tang, arXiv:2601.05056, 2026 (ZIVR: the table, with proximal steps).
 A. Defazio, F. Bach, S. Lacoste-Julien, SAGA: a fast incremental gradient method, NeurIPS 2014 (the correction).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -44,7 +42,7 @@ from zofw.schedules import Power
 @methods.register("zivr-fw")
 @dataclass(frozen=True)
 class ZIVRFW(Method):
-    """Settings of ZIVR-FW.
+    """ZIVR-FW: a memory of single partial derivatives of single components.
 
     Parameters
     ----------
@@ -61,13 +59,7 @@ class ZIVRFW(Method):
     radius: settings.Radius = 1e-4
 
     law: ClassVar[Law] = Coordinate()
-    facts = Facts(
-        use="small n·d, long runs, and iterations of two queries for each coordinate",
-        queries="2*b",
-        vectors="n + 3",
-        estimate=Estimate("d/b - 1", later="rho"),
-        within=10_000,
-    )
+    facts = Facts(queries="2*b", estimate=Estimate("d/b - 1", later="rho"), within=10_000)
 
     @dataclass(frozen=True)
     class State(Iterate):

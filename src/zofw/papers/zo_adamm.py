@@ -22,11 +22,9 @@ optimization, NeurIPS 2019, Algorithm 1.
 B. O'Donoghue, E. Candès, Adaptive restart for accelerated gradient schemes, Foundations of Computational Mathematics 15, 2015.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 
 import numpy as np
 
@@ -44,7 +42,7 @@ ACCURACY = 1e-10  # Error of an H-projection, relative to the step.
 @methods.register("zo-adamm")
 @dataclass(frozen=True)
 class ZOAdaMM(Method):
-    """Settings of ZO-AdaMM.
+    """ZO-AdaMM: adaptive momentum, projected in the norm that its own scaling defines.
 
     Parameters
     ----------
@@ -60,20 +58,13 @@ class ZOAdaMM(Method):
         "a tenth of the diameter over √(d(t + 1))",
         lambda task, own: Power(task.diameter / (10 * math.sqrt(task.dim)), 1.0, 0.5),
     )
-    first_decay: float = 0.9
-    second_decay: float = 0.9
+    first_decay: settings.Decay = 0.9
+    second_decay: settings.Decay = 0.9
     radius: settings.Radius = 1e-4
     law: Law = Sphere()
     stencil: settings.Differences = Stencil.FORWARD
 
-    facts = Facts(
-        use="the usual rival in universal attacks, where entries of the gradient differ in size; it projects",
-        queries="S*(b + 1)",
-        lmo="0",
-        vectors=4,
-        convex=r"about $\sqrt d$ times that of gradients",
-        nonconvex=r"about $\sqrt d$ times that of gradients",
-    )
+    facts = Facts(queries="S*(b + 1)", lmo="0")
 
     @dataclass(frozen=True)
     class State(Iterate):
@@ -84,16 +75,11 @@ class ZOAdaMM(Method):
         v_hat: Array
 
     @classmethod
-    def paper(cls, dim: int, iterations: int, lr: float, **other: Any) -> ZOAdaMM:
+    def paper(cls, dim: int, iterations: int, lr: float, **other: object) -> Self:
         """The attacks' settings: constant α = lr, β₁ = 0.9, β₂ = 0.3, b = 10, μ = 1/√(dT) on the unit sphere."""
         settings.constants(dim=dim, iterations=iterations, lr=lr)
-        chosen: dict[str, Any] = {"directions": 10, "radius": 1 / (dim * math.sqrt(iterations))} | other
-        return cls(step_size=Constant(lr), first_decay=0.9, second_decay=0.3, **chosen)
-
-    def check(self, task: Task) -> None:
-        super().check(task)
-        settings.fraction("1 - first_decay", 1.0 - self.first_decay)
-        settings.fraction("1 - second_decay", 1.0 - self.second_decay)
+        mu = 1 / (dim * math.sqrt(iterations))
+        return cls.of(other, directions=10, step_size=Constant(lr), second_decay=0.3, radius=mu)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, d, b = state.t, state.x, task.dim, self.directions

@@ -15,10 +15,8 @@ S. Liu, X. Li, P.-Y. Chen, J. Haupt, L. Amini, Zeroth-order stochastic projected
 optimization, GlobalSIP 2018.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 
 import numpy as np
 
@@ -34,7 +32,7 @@ from zofw.schedules import Power
 @methods.register("zo-psgd")
 @dataclass(frozen=True)
 class ZOPSGD(Method):
-    """Settings of ZO-PSGD. The default step is made for L = 1; divide it by L if L is known."""
+    """ZO-PSGD: projected stochastic gradient descent. The default step is made for L = 1; divide it by L if L is known."""
 
     batch_size: settings.Count = 1
     directions: settings.Count = settings.root_d("directions")
@@ -47,21 +45,16 @@ class ZOPSGD(Method):
     stencil: settings.Differences = Stencil.FORWARD
 
     facts = Facts(
-        use="a rival that projects",
         queries="S*(b + 1)",
         lmo="0",
-        convex="none of its own",
-        nonconvex=r"$O(d/\varepsilon^2)$, squared gradient mapping",
         estimate=Estimate("(d - 1)/b", "2*(d - 1)/((d + 2)*b)", mean=None, later="1"),
         units={"step_size": -1},
     )
 
     @classmethod
-    def paper(
-        cls, dim: int, iterations: int, lr: float, *, batch_size: int = 1, directions: int = 10, **other: Any
-    ) -> ZOPSGD:
+    def paper(cls, dim: int, iterations: int, lr: float, **other: object) -> Self:
         """a_t = lr/√(t + 1) and μ = 1/√(dT) on the unit sphere, that is 1/(d√T) along the law's columns."""
-        return cls(batch_size, directions, Power(lr, 1.0, 0.5), 1 / (dim * iterations**0.5), **other)
+        return cls.of(other, directions=10, step_size=Power(lr, 1.0, 0.5), radius=1 / (dim * iterations**0.5))
 
     def step(self, task: Task, state: Iterate, rng: np.random.Generator) -> Step:
         t, x, d, b = state.t, state.x, task.dim, self.directions

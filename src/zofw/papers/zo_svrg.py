@@ -20,11 +20,9 @@ S. Liu, B. Kailkhura, P.-Y. Chen, P. Ting, S. Chang, L. Amini, Zeroth-order stoc
 optimization, NeurIPS 2018, Algorithm 2.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 
 import numpy as np
 
@@ -39,7 +37,7 @@ from zofw.papers.projection import descent, projected_step
 @methods.register("zo-svrg")
 @dataclass(frozen=True)
 class ZOSVRG(Method):
-    """Settings of ZO-SVRG. The default step is made for L = 1; divide it by L if L is known."""
+    """ZO-SVRG: stochastic variance-reduced gradient, projected. The default step is made for L = 1; divide it by L if L is known."""
 
     batch_size: settings.Count = settings.root_n("components in a difference")
     directions: settings.Count = settings.root_d("directions")
@@ -52,12 +50,8 @@ class ZOSVRG(Method):
     stencil: settings.Differences = Stencil.FORWARD
 
     facts = Facts(
-        use="a rival that projects",
         queries="n*(b + 1) if t % q == 0 else 2*S*(b + 1)",
         lmo="0",
-        vectors=3,
-        convex="none of its own",
-        nonconvex=r"$\mathbb E\|\nabla f\|^2 = O(d/T + 1/|\mathcal S|)$, no set",
         estimate=Estimate("(d - 1)/b", "2*(d - 1)/((d + 2)*b)", mean=None),
         units={"step_size": -1},
         share=0.6,
@@ -71,30 +65,18 @@ class ZOSVRG(Method):
         g: Array
 
     @classmethod
-    def paper(
-        cls,
-        dim: int,
-        L: float,
-        iterations: int,
-        *,
-        rho: float = 1.0,
-        batch_size: int = 1,
-        directions: int = 1,
-        **other: Any,
-    ) -> ZOSVRG:
-        """η = ρ/(Ld), m = ⌈d/(31ρ)⌉, and μ = 1/√(dT) on the unit sphere, that is 1/(d√T) along the law's columns."""
+    def paper(cls, dim: int, L: float, iterations: int, *, rho: float = 1.0, **other: object) -> Self:
+        """b = |S| = 1, η = ρ/(Ld), m = ⌈d/(31ρ)⌉, and μ = 1/√(dT) on the unit sphere, that is 1/(d√T) along the law's columns."""
         settings.constants(dim=dim, L=L, iterations=iterations, rho=rho)
         m, mu = math.ceil(dim / (31 * rho)), 1 / (dim * math.sqrt(iterations))
-        return cls(batch_size, directions, m, rho / (L * dim), mu, **other)
+        return cls.of(other, batch_size=1, directions=1, period=m, step_size=rho / (L * dim), radius=mu)
 
     @classmethod
-    def coordinate(
-        cls, dim: int, L: float, iterations: int, *, rho: float = 1.0, batch_size: int = 1, **other: Any
-    ) -> ZOSVRG:
+    def coordinate(cls, dim: int, L: float, iterations: int, *, rho: float = 1.0, **other: object) -> Self:
         """ZO-SVRG-Coord: the same constants, μ = 1/√(dT), with central differences along all coordinates."""
-        settings.constants(dim=dim, L=L, iterations=iterations, rho=rho)
-        m, mu = math.ceil(dim / (31 * rho)), 1 / math.sqrt(dim * iterations)
-        return cls(batch_size, dim, m, rho / (L * dim), mu, Coordinate(), Stencil.CENTRAL, **other)
+        along = {"directions": dim, "law": Coordinate(), "stencil": Stencil.CENTRAL}
+        along["radius"] = 1 / math.sqrt(dim * iterations)
+        return cls.paper(dim, L, iterations, rho=rho, **along, **other)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, d, b = state.t, state.x, task.dim, self.directions

@@ -21,10 +21,8 @@ H. Di, H. Ye, Y. Zhang, X. Chang, G. Dai, I. W. Tsang, Double variance reduction
 optimization problems without first-order gradient, ICML 2024.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 
 import numpy as np
 
@@ -39,7 +37,7 @@ from zofw.papers.projection import descent, projected_step
 @methods.register("zpdvr")
 @dataclass(frozen=True)
 class ZPDVR(Method):
-    """Settings of ZPDVR. The default step is made for L = 1; divide it by L if L is known.
+    """ZPDVR: double variance reduction with a projection. The default step is made for L = 1; divide it by L if L is known.
 
     Parameters
     ----------
@@ -60,16 +58,11 @@ class ZPDVR(Method):
     stencil: settings.Differences = Stencil.FORWARD
 
     facts = Facts(
-        use="the projecting parent of zsfw-dvr",
         queries="n*(b + 1) if t == 0 else 2*n*(b + 1) if refresh else 2*S*(b + 1)",
         lmo="0",
-        vectors=4,
-        convex=r"$O\bigl(d(n + \kappa)\log\tfrac1\varepsilon\bigr)$, strongly convex",
         estimate=Estimate("(d + 1)/b", "2/b", mean=None),
         units={"step_size": -1},
         within=20_000,
-        caution="Its first estimates come from one direction and are kept for n/|S| iterations, so x first runs to "
-        "the boundary; it descends after some d refreshes of 4n queries each.",
     )
 
     @dataclass(frozen=True)
@@ -81,9 +74,9 @@ class ZPDVR(Method):
         g: Array
 
     @classmethod
-    def paper(cls, n: int, step_size: float, **other: Any) -> ZPDVR:
+    def paper(cls, n: int, step_size: float, **other: object) -> Self:
         """b = |S| = 1 and p = 1/n; η is of the order of 1/(dL), its constant the user's."""
-        return cls(1, 1, 1 / n, step_size, **other)
+        return cls.of(other, refresh_probability=1 / n, step_size=step_size)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, w, h, g_w, d, b = state.t, state.x, state.w, state.h, state.g, task.dim, self.directions

@@ -23,12 +23,10 @@ H. Ye, Y. Huang, H. Di, X. Chang, An enhanced zeroth-order stochastic Frank-Wolf
 optimization, arXiv:2501.07201, 2025, Algorithm 1, Theorems 1 and 2.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -43,7 +41,7 @@ from zofw.schedules import Constant, Power, Scaled, Stich, open_loop
 @methods.register("zsfw-dvr")
 @dataclass(frozen=True)
 class ZSFWDVR(Method):
-    """Settings of ZSFW-DVR. An iteration costs 2b(pn + 2(1 − p)|S|) queries on average.
+    """ZSFW-DVR: double variance reduction. An iteration costs 2b(pn + 2(1 − p)|S|) queries on average.
 
     Parameters
     ----------
@@ -72,12 +70,7 @@ class ZSFWDVR(Method):
     stencil: settings.Differences = Stencil.CENTRAL
 
     facts = Facts(
-        use="a sketched memory for large n and d, when the run is long",
         queries="2*n*b if refresh else 4*S*b",
-        vectors=3,
-        convex=r"$O\bigl(nd\log\tfrac1\varepsilon + \sqrt n\,d/\varepsilon\bigr)$",
-        nonconvex=r"$O\bigl((n L^2 + \sqrt n\,\hat L^2)\,d^{3/2}/\varepsilon^2\bigr)$",
-        answers=("light",),
         estimate=Estimate("(d + 1)/b", "2/b", mean="b/(d + b + 1)"),
         within=20_000,
     )
@@ -98,15 +91,16 @@ class ZSFWDVR(Method):
         lr: float,
         *,
         constant: bool = False,
-        **other: Any,
-    ) -> ZSFWDVR:
-        """The experiments' settings: γ_t = lr/(t + 1) (logistic, robust) or lr (attacks), plain
-        g_0, Gaussian U.
-
-        Departure: lr/(t + 1) is capped at 1, without which lr > 1 leaves the set at t = 0.
-        """
-        step = Constant(lr) if constant else Power(lr, 1.0, cap=1.0)
-        return cls(batch_size, directions, refresh_probability, step, initial="paper", **other)
+        **other: object,
+    ) -> Self:
+        """The experiments' settings: γ_t = lr/(t + 1) (logistic, robust) or lr (attacks), plain g_0, Gaussian U."""
+        step = Constant(lr) if constant else Power(lr, 1.0, cap=1.0)  # beyond 1 it leaves the set at t = 0
+        sizes = {
+            "batch_size": batch_size,
+            "directions": directions,
+            "refresh_probability": refresh_probability,
+        }
+        return cls.of(sizes | other, step_size=step, initial="paper")
 
     @classmethod
     def convex(
@@ -114,49 +108,41 @@ class ZSFWDVR(Method):
         dim: int,
         diameter: float,
         *,
-        batch_size: int,
-        directions: int,
-        refresh_probability: float,
         iterations: int,
         L: float,
         L_hat: float,
         least_radius: float = 0.0,
-    ) -> ZSFWDVR:
+        **sizes: float,
+    ) -> Self:
         """Theorem 1's schedules for T iterations, L-smooth f, L̂-smooth f_i and a set of
-        diameter R.
+        diameter R; ``sizes`` are batch_size, directions and refresh_probability.
 
         γ_t = pb/(8D) for t < ⌈T/2⌉ or T ≤ 8D/(pb), then 2/(16D/(pb) + t − ⌈T/2⌉), D = d + b +
         1; and μ_t = √(p/|S| + 4pL²/L̂²) R γ_t/(d + 6)^{3/2}, which in large dimension lies
         below rounding: ``least_radius`` replaces smaller values. Where the recursion of g wants
         μ_{t+1} ≤ c γ_t, μ_{t+1} = c γ_{t+1} serves, for γ never grows.
         """
-        settings.constants(diameter=diameter, iterations=iterations, L=L, L_hat=L_hat, batch_size=batch_size)
-        p, b, S, T, D = refresh_probability, directions, batch_size, iterations, dim + directions + 1
+        settings.constants(diameter=diameter, iterations=iterations, L=L, L_hat=L_hat, **sizes)
+        p, b, S = sizes["refresh_probability"], sizes["directions"], sizes["batch_size"]
+        T, D = iterations, dim + b + 1
         first = p * b / (8 * D)
         gamma = Constant(first) if first * T <= 1.0 else Stich(first, math.ceil(T / 2))
         factor = math.sqrt(p / S + 4 * p * L**2 / L_hat**2) * diameter / (dim + 6) ** 1.5
-        return cls(S, b, p, gamma, Scaled(gamma, factor, least_radius), initial="paper")
+        radius = Scaled(gamma, factor, least_radius)
+        return cls.of(sizes, step_size=gamma, radius=radius, initial="paper")
 
     @classmethod
     def nonconvex(
-        cls,
-        dim: int,
-        diameter: float,
-        *,
-        batch_size: int,
-        directions: int,
-        refresh_probability: float,
-        iterations: int,
-        least_radius: float = 0.0,
-    ) -> ZSFWDVR:
+        cls, dim: int, diameter: float, *, iterations: int, least_radius: float = 0.0, **sizes: float
+    ) -> Self:
         """Theorem 2's schedules for T iterations: γ = 1/√T, μ = R√(p/(|S|(d + 6)³T)).
 
         The μ of the paper's Lemma on the variance is another one; its proof uses this.
         """
-        settings.constants(diameter=diameter, iterations=iterations, batch_size=batch_size)
-        p, S, T = refresh_probability, batch_size, iterations
+        settings.constants(diameter=diameter, iterations=iterations, **sizes)
+        p, S, T = sizes["refresh_probability"], sizes["batch_size"], iterations
         mu = max(least_radius, diameter * math.sqrt(p / (S * (dim + 6) ** 3 * T)))
-        return cls(S, directions, p, Constant(1 / math.sqrt(T)), mu, initial="paper")
+        return cls.of(sizes, step_size=Constant(1 / math.sqrt(T)), radius=mu, initial="paper")
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, d, b = state.t, state.x, task.dim, self.directions

@@ -22,7 +22,6 @@ from typing import ClassVar
 import numpy as np
 
 from zofw.algorithms.composite.model import Models
-from zofw.algorithms.facts import Facts
 from zofw.algorithms.interpolation import Interpolation, trust_region
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.state import State
@@ -40,16 +39,8 @@ class Composite(Interpolation):
     Queries: n for the first vector, n·r for the first points, then n an iteration, r ≤ d the dimension of the set.
     """
 
-    name: ClassVar[str] = "composite"
     composes: ClassVar[bool] = True
     everywhere: ClassVar[bool] = False
-    facts: ClassVar[Facts] = Facts(
-        use="the default for residual vectors and other functions of the components",
-        queries="n if t == 0 else adaptive",
-        lmo=("0", "inf"),
-        vectors="N + r",
-        answers=("default",),
-    )
 
     def init(self, task: Task, x0: Array) -> Models:
         frame = Frame.of(task, x0)

@@ -44,18 +44,16 @@ from zofw.algorithms.explore_correct.explore import LEAST, explore
 from zofw.algorithms.explore_correct.options import FEW, OPTIONS, begins_with_sweep, choose, propose
 from zofw.algorithms.explore_correct.state import Action, Belief, Model, Sketches, State
 from zofw.algorithms.explore_correct.walk import walk
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.method import Facts, Method, methods
 from zofw.algorithms.model.noise import Values, probe
 from zofw.algorithms.model.view import in_units, out_of_units, sharing, units
-from zofw.algorithms.registry import methods
-from zofw.algorithms.settings import AUTO
 from zofw.atoms import Dense
 from zofw.core import Array, Info, OutOfBudget, Step, Task
 
 
 @methods.register("explore-correct")
 @dataclass(frozen=True)
-class ExploreCorrect:
+class ExploreCorrect(Method):
     """Settings of Explore-Correct; none has to be tuned.
 
     Queries: adaptive. EXPLORE and WALK |S|(b + 1) a sketch, and up to about 9|S| at the end of a walk; SWEEP n(d + 1), CERTIFY 5n to
@@ -70,36 +68,17 @@ class ExploreCorrect:
         Queries of the first exploration; 2(d + 1), at most 500 and at most a fiftieth of the budget, by default.
     """
 
-    first_batch: int = AUTO
-    first_exploration: int = AUTO
-
-    name: ClassVar[str] = "explore-correct"
-    members_only: ClassVar[bool] = True
-    facts: ClassVar[Facts] = Facts(
-        use="the default; nothing to tune",
-        queries="adaptive",
-        lmo=("0", "658"),
-        vectors="k + 8",
-        convex="$O(1/t)$ in its exact iterations; else none",
-        answers=("default", "noisy"),
+    first_batch: settings.Count = settings.auto(
+        "8 components, or all n after a sweep of few; it doubles where they differ too much",
+        lambda task, own: min(task.n, task.n if task.n <= FEW and begins_with_sweep(task) else 8),
+    )
+    first_exploration: settings.Count = settings.auto(
+        "2(d + 1) queries, at most 500 and a fiftieth of the budget",
+        lambda task, own: max(1, int(min(2 * (task.dim + 1), 500, (task.budget or math.inf) / 50))),
     )
 
-    def resolve(self, task: Task) -> tuple[ExploreCorrect, dict[str, str]]:
-        d, share = task.dim, "" if task.budget is None else ", or a fiftieth of the budget if that is less"
-        queries = min(2 * (d + 1), 500, (task.budget or math.inf) / 50)
-        few = task.n if task.n <= FEW and begins_with_sweep(task) else 8
-        return settings.fill(
-            self,
-            first_batch=(
-                min(task.n, few),
-                "8 components, or all n after a sweep of few; it doubles where they differ too much",
-            ),
-            first_exploration=(max(1, int(queries)), f"2(d + 1) queries, d = {d}, and at most 500{share}"),
-        )
-
-    def check(self, task: Task) -> None:
-        settings.whole("first_batch", self.first_batch)
-        settings.whole("first_exploration", self.first_exploration)
+    members_only: ClassVar[bool] = True
+    facts = Facts(queries="adaptive", lmo=("0", "658"))
 
     def init(self, task: Task, x0: Array) -> State:
         if (s := units(task)) is not None:

@@ -26,13 +26,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from zofw.algorithms.facts import Facts
 from zofw.algorithms.interpolation import arrivals, kinks, regression, rounds, trust_region, units, valleys
 from zofw.algorithms.interpolation.certificate import CONFIDENCE, certify
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.state import Action, State, ask, values_at
+from zofw.algorithms.method import Facts, Method, methods
 from zofw.algorithms.model.certificate import Certificate
-from zofw.algorithms.registry import methods
 from zofw.core import WORST, Answer, Array, Ending, Info, OutOfBudget, Purpose, Query, Step, Task
 
 FIRST_SWEEPS = 20  # of the bundle
@@ -49,22 +48,15 @@ WIDER = (-2.0, -0.3)  # later radii are random powers of ten between these, alon
 
 @methods.register("interpolation")
 @dataclass(frozen=True)
-class Interpolation:
+class Interpolation(Method):
     """Settings of the interpolation method: there is nothing to tune.
 
     Queries: n for the first value, n·r for the first points, then n an iteration (n(r + 1) for a sweep of the bundle), r ≤ d
     the dimension of the set. LMO calls: none where the set lists its facets or is a Euclidean ball.
     """
 
-    name: ClassVar[str] = "interpolation"
     everywhere: ClassVar[bool] = True  # whether a function with many valleys is searched in more than one
-    facts: ClassVar[Facts] = Facts(
-        use="the default for one function, d up to 300",
-        queries="n if t == 0 else adaptive",
-        lmo=("0", "inf"),
-        vectors="N + r",
-        answers=("default",),
-    )
+    facts = Facts(queries="n if t == 0 else adaptive", lmo=("0", "inf"))
 
     def init(self, task: Task, x0: Array) -> State:
         points, values = (x0[None, :], np.zeros(1)) if task.known is None else task.known

@@ -31,13 +31,12 @@ import numpy as np
 
 from zofw.algorithms.explore_correct import ExploreCorrect
 from zofw.algorithms.explore_correct import State as Other
-from zofw.algorithms.facts import Facts
+from zofw.algorithms.method import Facts, Method, methods
 from zofw.algorithms.model.certificate import Evidence, certificate_price, certify, converged
 from zofw.algorithms.model.line_search import approved
 from zofw.algorithms.model.mixture import Mixture
 from zofw.algorithms.model.noise import Values
 from zofw.algorithms.model.noise import probe as measure_noise
-from zofw.algorithms.registry import methods
 from zofw.algorithms.ridge_newton import blocks
 from zofw.algorithms.ridge_newton.rays import NO_RAYS, Probe, Rays, learn, probe, restricted
 from zofw.algorithms.ridge_newton.solve import Model, by_projection, over_atoms
@@ -89,22 +88,15 @@ Action = Generator[Query, Answer, State]
 
 @methods.register("ridge-newton")
 @dataclass(frozen=True)
-class RidgeNewton:
+class RidgeNewton(Method):
     """Settings of Ridge-Newton: there is nothing to tune.
 
     Queries: adaptive. LOOK Σ(|support_i| + 4) over m components, and over all along the coordinates of the atoms; NEWTON 3n, and n
     for each value that approves; blocks in their place Σ(1 + 2s_i + ½s_i(s_i − 1)), s_i = |support_i|; CERTIFY 5n to Σ(2s_i + 12).
     """
 
-    name: ClassVar[str] = "ridge-newton"
     members_only: ClassVar[bool] = True
-    facts: ClassVar[Facts] = Facts(
-        use="the default for components that depend on few coordinates each: text, matrix completion, graphs",
-        queries="adaptive",
-        lmo=("0", "inf"),
-        vectors="k + 134",
-        answers=("default",),
-    )
+    facts = Facts(queries="adaptive", lmo=("0", "inf"))
 
     def init(self, task: Task, x0: Array) -> State:
         return State(0, x0, Mixture((Dense(x0),), np.ones(1)))

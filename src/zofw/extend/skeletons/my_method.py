@@ -8,8 +8,6 @@ References
 Your paper.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +22,7 @@ from zofw.schedules import open_loop
 
 @dataclass(frozen=True)
 class Forgetful(Method):
-    """Settings of Forgetful."""
+    """Forgetful: Frank-Wolfe with a plain estimate and without memory."""
 
     directions: settings.Count = 8
     step_size: settings.StepSize = open_loop(2.0, 2.0)
@@ -32,14 +30,7 @@ class Forgetful(Method):
     law: Law = Rademacher()
 
     name = "forgetful"
-    facts = Facts(
-        use="to begin with",
-        queries="2*n*b",
-        vectors=1,
-        estimate=Estimate("(d - 1)/b", later="1"),
-        share=0.7,
-        within=20_000,
-    )
+    facts = Facts("2*n*b", estimate=Estimate("(d - 1)/b", later="1"), share=0.7, within=20_000)
 
     def step(self, task: Task, state: Iterate, rng: np.random.Generator) -> Step:
         t, x, d, b = state.t, state.x, task.dim, self.directions
