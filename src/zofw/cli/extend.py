@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,8 +87,7 @@ def _found(kind: str, path: str) -> Any:
             if not module:
                 raise
             found = importlib.import_module(module)
-        for part in name.split(".") if name else ():
-            found = getattr(found, part)
+        found = attrgetter(name)(found) if name else found
     except (ImportError, AttributeError, FileNotFoundError) as error:
         raise CommandError(
             f"{path!r} names neither a registered {kind} nor something to import: {error}."
