@@ -12,7 +12,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypedDict, TypeVar, cast
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -96,11 +96,11 @@ def distance(name: str, given: Given) -> float:
 
 def of_components(name: str, given: Given) -> Outer | None:
     """Return a function of the components, or None."""
-    if given is not None and (isinstance(given, type) or not hasattr(given, "slope")):
+    if given is not None and (isinstance(given, type) or not isinstance(given, Outer)):
         raise TypeError(
             f"{name} should be an object of zofw.outer, such as zofw.outer.CVaR(0.9) or zofw.outer.Worst(); got {given!r:.60}."
         )
-    return cast("Outer | None", given)
+    return given
 
 
 def rows(name: str, given: Given) -> int | None:
