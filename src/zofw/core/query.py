@@ -205,6 +205,12 @@ class Pattern:
         index = np.tile(np.arange(dim, dtype=np.int64), size)
         return cls(np.arange(size + 1, dtype=np.int64) * dim, index)
 
+    @classmethod
+    def of(cls, lists: Sequence[Indices]) -> Pattern:
+        """Return the pattern of components that depend on the coordinates of these lists."""
+        starts = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+        return cls(starts, np.concatenate([np.zeros(0, dtype=np.int64), *lists]))
+
     @property
     def sizes(self) -> Indices:
         """Return how many coordinates each component has."""
