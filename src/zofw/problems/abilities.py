@@ -8,7 +8,6 @@ the library asks a problem what it has.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, cast
@@ -76,7 +75,6 @@ class Able(Problem, Protocol):
 
     def value(self, x: Array) -> float: ...
     def gradient(self, x: Array) -> Array: ...
-    def support(self, batch: Batch) -> Indices: ...
     def pattern(self, batch: Batch) -> Pattern | None:
         """Return the coordinates of each component of a batch; None if they are not known."""
 
@@ -84,7 +82,7 @@ class Able(Problem, Protocol):
 PARTS = ("sizes", "part", "tiles", "owner", "local", "sums", "blame")
 OPTIONAL = (
     *PARTS, "rows_at_once", "tall", "at_once", "cellwise", "outputs", "dtype", "pairs", "one", "asks", "value",
-    "gradient", "support", "pattern",
+    "gradient", "pattern",
 )  # fmt: skip
 
 
@@ -110,7 +108,6 @@ class Abilities:
     mean: Callable[[Array], float] | None
     value: Callable[[Array], float] | None
     gradient: Callable[[Array], Array] | None
-    support: Callable[[Batch], Indices] | None
     pattern: Callable[[Batch], Pattern | None] | None
     dtype: DTypeLike
     outputs: int
@@ -144,9 +141,8 @@ def _abilities(problem: Problem) -> Abilities:
     def if_all(*names: str) -> Able | None:
         return cast(Able, problem) if all(own[name] is not None for name in names) else None
 
-    support, pattern = own["support"], own["pattern"]
+    pattern = own["pattern"]
     if pattern is not None:
-        support = support if inspect.ismethod(support) else None  # a black box has the support it was given
         first = Batch(problem.n, np.zeros(1, dtype=np.int64))
         pattern = None if pattern(first) is None else pattern
     return Abilities(
@@ -159,7 +155,6 @@ def _abilities(problem: Problem) -> Abilities:
         mean=None if own["asks"] else own["value"],
         value=own["value"],
         gradient=own["gradient"],
-        support=support,
         pattern=pattern,
         dtype=np.float64 if own["dtype"] is None else own["dtype"],
         outputs=own["outputs"] or 1,
