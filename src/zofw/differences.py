@@ -35,22 +35,19 @@ STEEPEST = 1e150  # and of a slope: its square is a number still
 
 
 def slopes(query: Query, answer: Answer) -> Array:
-    """Return directional derivatives of the batch mean along every direction at every anchor, (k, b)."""
-    return differences(query, answer.values, query.count)
+    """Return directional derivatives along every direction at every anchor, (k, b).
 
-
-def differences(query: Query, values: Array, b: int) -> Array:
-    """Return slopes along b directions from values by columns: at x + μu, then at x − μu or at x.
-
-    (F(x + μu) − F(x − μu))/2μ for two-sided stencils, (F(x + μu) − F(x))/μ for the forward one.
+    (F(x + μu) − F(x − μu))/2μ for two-sided stencils, (F(x + μu) − F(x))/μ for the forward one,
+    F the batch mean.
     """
+    b, mu, values = query.count, query.radius, answer.values
     if query.stencil.two_sided:
         out = values[:, :b] - values[:, b : 2 * b]
-        out /= 2.0 * query.radius
+        out /= 2.0 * mu
         return out
     if query.stencil is Stencil.FORWARD:
         out = values[:, :b] - values[:, b:]
-        out /= query.radius
+        out /= mu
         return out
     raise ValueError("Plain values have no slopes; ask with a stencil along directions.")
 
@@ -124,6 +121,15 @@ def average(g: Array, estimate: Array, rho: float) -> Array:
     return (1.0 - rho) * g + rho * estimate
 
 
+def known_pairs(answer: Answer) -> Array:
+    """Return the values of a paired query, (k, width), with NaN where the component failed."""
+    if not answer.left_out:
+        return answer.values
+    values = answer.values.copy()
+    values[:, list(answer.left_out)] = np.nan
+    return values
+
+
 @dataclass(frozen=True, eq=False)
 class OwnDifferences:
     """Slopes of every component of a batch along its own coordinates, which are all that its
@@ -175,16 +181,30 @@ class OwnDifferences:
         """Return f_i at the anchors, (k, m), from a one-sided query."""
         if self.two_sided:
             raise ValueError("Two-sided differences do not ask for values at their anchors.")
-        return answer.values[:, self.pattern.index.size :]
+        return known_pairs(answer)[:, self.pattern.index.size :]
 
     def slopes(self, answer: Answer) -> Array:
-        """Return ∂f_i/∂x_j for every component i and every coordinate j of its own, (k, Σ|support_i|)."""
+        """Return ∂f_i/∂x_j for every component i and every coordinate j of its own, (k, Σ|support_i|); NaN
+        where f failed."""
         size, mu = self.pattern.index.size, self.query.radius
-        ahead, rest = answer.values[:, :size], answer.values[:, size:]
+        values = known_pairs(answer)
+        ahead, rest = values[:, :size], values[:, size:]
         if self.two_sided:
             return np.asarray((ahead - rest) / (2.0 * mu))
         return np.asarray((ahead - np.repeat(rest, self.pattern.sizes, axis=1)) / (self.sign * mu))
 
     def mean(self, slopes: Array) -> Array:
-        """Return the mean gradient of the batch from its list of slopes, (d,)."""
-        return np.bincount(self.pattern.index, slopes, self.query.anchors.shape[1]) / len(self.batch)
+        """Return the mean gradient of the batch from its list of slopes, (d,); along each coordinate of those that are known."""
+        return self._sum(self.filled(slopes)) / len(self.batch)
+
+    def filled(self, slopes: Array) -> Array:
+        """Return the slopes with the mean of the others along the same coordinate where one is NaN."""
+        missing = np.isnan(slopes)
+        if not missing.any():
+            return slopes
+        known = self._sum(np.where(missing, 0.0, slopes)) / np.maximum(self._sum(1.0 * ~missing), 1.0)
+        return np.where(missing, known[self.pattern.index], slopes)
+
+    def _sum(self, entries: Array) -> Array:
+        """Return the sum of a list of entries along every coordinate."""
+        return np.asarray(np.bincount(self.pattern.index, entries, self.query.anchors.shape[1]), dtype=float)

@@ -76,7 +76,7 @@ class SAGAFW(Method):
         gamma, mu = at(t, self.step_size, self.radius)
         if t == 0:
             own = OwnDifferences.of(x, task.all, task.pattern(task.all), mu, purpose=Purpose.REFRESH)
-            memory, starts = own.slopes((yield own.query))[0], own.pattern.starts
+            memory, starts = own.filled(own.slopes((yield own.query))[0]), own.pattern.starts
             estimate = g = own.mean(memory)
         else:
             both = [task.sample(rng, b).slice(0, b) for _ in ("I", "J")]
@@ -84,6 +84,7 @@ class SAGAFW(Method):
             own = OwnDifferences.of(x, S, task.pattern(S), mu)
             new, index, cut = own.slopes((yield own.query))[0], own.pattern.index, own.pattern.starts[b]
             place = Pattern(starts, index).places(S.slice(0, 2 * b))
+            new = np.where(np.isnan(new), state.memory[place], new)  # where f failed
             change = new - state.memory[place]
             estimate = state.g + np.bincount(index[:cut], change[:cut], task.dim) / b
             _, drawn, times = np.unique(both[1], return_inverse=True, return_counts=True)

@@ -322,6 +322,7 @@ def _attached(answering: Answering, diagnosed: bool) -> dict[str, Any]:
     return {
         "objective": objective,
         "gradient": able.gradient,
+        "support": able.support,
         "pattern": able.pattern,
         "dtype": able.dtype,
     }

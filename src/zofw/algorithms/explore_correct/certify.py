@@ -65,7 +65,9 @@ def goal(task: Task, state: State) -> float:
 
 
 def converged(task: Task, state: State) -> Ending | None:
-    """End the run if the certificate of x lies below what values can show."""
+    """End the run if the certificate of x lies below what values can show, and all components have answered."""
+    if task.failed and task.n > 1:
+        return None
     return certificate.converged(task, state.certificate, state.values, state.value)
 
 

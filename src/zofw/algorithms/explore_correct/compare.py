@@ -39,9 +39,10 @@ def compare(task: Task, state: State, rng: np.random.Generator, size: int) -> Ac
         return state
     whole = size == task.n and not state.values.random
     if whole:
-        points = np.array([state.x, start] if state.whole is None else [start])
+        known = None if task.failed else state.whole
+        points = np.array([state.x, start] if known is None else [start])
         values = (yield Query(points, task.all, purpose=Purpose.LINE_SEARCH)).values[:, 0]
-        here, there = float(values[0]) if state.whole is None else state.whole, float(values[-1])
+        here, there = float(values[0]) if known is None else known, float(values[-1])
         state = replace(state, whole=here, value=here, model=replace(state.model, batch=task.n))
         fall, error = here - there, 0.0
     else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from zofw.algorithms.explore_correct.state import Action, Candidate, Choice, Model, State, variance_of
-from zofw.algorithms.model.line_search import approved
+from zofw.algorithms.model.line_search import answered, approved
 from zofw.algorithms.model.mixture import carrying
 from zofw.algorithms.model.quadratic import simplex_step
 from zofw.atoms import Atom, Dense, Sparse
@@ -45,16 +45,19 @@ class Plan:
         self.pulled = task.inside or self.h > LONG
         self.two_sided = self.whole and not self.pulled
         self.h2 = self.h if self.whole else values.radius(task, 4)
-        self.known = state.whole if self.whole else None
+        sound = (
+            self.whole and not task.failed
+        )  # else means at one point are over other components than at the next
+        self.known, self.fresh = state.whole if sound else None, not sound
         first = int(np.array_equal(model.atoms[0].dense(), state.origin))  # v = 0 needs no query
         share = 1 if self.pulled else 4  # at a pulled anchor an error of H is one of the slopes
         old, enough = len(model.atoms), 0.99 * (task.n / share if self.whole else ENOUGH * m)
         pairs = ((i, j) for j in range(first, k) for i in range(first, j + (not self.two_sided)))
         mine = self.whole and not self.two_sided  # one-sided slopes need the diagonal from their own batch
         self.pairs = [(i, j) for i, j in pairs if j >= old or model.W[i, j] < enough or (mine and i == j)]
-        self.single = [] if self.whole else sorted({i for pair in self.pairs for i in pair})
+        self.single = sorted({i for pair in self.pairs for i in pair}) if self.fresh else []
         self.live = np.arange(first, k)
-        points, k = len(self.pairs) + len(self.single) + (not self.whole), k - first
+        points, k = len(self.pairs) + len(self.single) + self.fresh, k - first
         self.part = m if self.whole else min(m, max(math.ceil(m * (k + 1) / points), 4 * k))
         self.price = m * (2 * k + 2 if self.two_sided else k + 2 + self.pulled)
         self.price -= m * (self.known is not None)
@@ -97,6 +100,7 @@ def measure(
     base = float(base_values(query, answer)[0]) if stencil.has_base or plan.known is None else plan.known
     c[live], v[live] = slopes(query, answer)[0], variance_of(answer)
     rise[live] = (answer.values[0, : len(live)] - base) / h
+    batch = answered(batch, answer)
     H, W = (np.pad(A, (0, k - old)) for A in (state.model.H, state.model.W))
     if plan.two_sided:
         behind = (answer.values[0, len(live) : 2 * len(live)] - base) / h
@@ -104,17 +108,20 @@ def measure(
     if pairs:
         some = batch
         if plan.part < m:
-            some = Batch(task.n, np.sort(rng.choice(batch.slice(0, m), plan.part, replace=False)))
+            some = Batch(
+                task.n, np.sort(rng.choice(batch.slice(0, m), min(plan.part, len(batch)), replace=False))
+            )
         mixture = np.zeros((k, len(single) + len(pairs)))
         mixture[single, np.arange(len(single))] = 1.0
         for q, (i, j) in enumerate(pairs, len(single)):
             mixture[i, q] += 1.0
             mixture[j, q] += 1.0
         along = D @ (mixture if isinstance(D, np.ndarray) else sp.csc_array(mixture))
-        stencil = Stencil.AHEAD if plan.whole else Stencil.FORWARD
+        stencil = Stencil.FORWARD if plan.fresh else Stencil.AHEAD
         query = Query(anchor, some, Explicit(along), plan.h2, stencil, Purpose.LINE_SEARCH)
-        seen = (yield query).values[0]
-        both = (seen[: along.shape[1]] - (base if plan.whole else seen[-1])) / plan.h2
+        answer = yield query
+        both = (answer.values[0, : along.shape[1]] - (answer.values[0, -1] if plan.fresh else base)) / plan.h2
+        pairs = [] if answer.left_out and not plan.fresh else pairs  # slopes of these are of other components
         rise[single] = both[: len(single)]
         for q, (i, j) in enumerate(pairs, len(single)):
             bend, before = (both[q] - rise[i] - rise[j]) / plan.h2, 0.0 if plan.whole else W[i, j]
@@ -124,15 +131,16 @@ def measure(
         c -= 0.5 * h * np.diag(H)
     if plan.pulled:
         c += pull * (H[:, :old] @ state.model.weights)
-        base = yield from here(task, state, batch)
+        base, batch = yield from here(task, state, batch)
     return Measured(D, batch, base, c, H, v, W)
 
 
-def here(task: Task, state: State, batch: Batch) -> Generator[Query, Answer, float]:
-    """Return the mean over a batch at x, which is not asked of all components again."""
-    if batch.indices is None and state.whole is not None:
-        return state.whole
-    return float((yield Query(state.x, batch, purpose=Purpose.LINE_SEARCH)).values[0, 0])
+def here(task: Task, state: State, batch: Batch) -> Generator[Query, Answer, tuple[float, Batch]]:
+    """Return the mean over a batch at x, which is not asked of all components again, and the components that answered."""
+    if batch.indices is None and state.whole is not None and not task.failed:
+        return state.whole, batch
+    answer = yield Query(state.x, batch, purpose=Purpose.LINE_SEARCH)
+    return float(answer.values[0, 0]), answered(batch, answer)
 
 
 def correct(task: Task, state: State, rng: np.random.Generator, choice: Choice) -> Action:

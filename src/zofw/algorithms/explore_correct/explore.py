@@ -37,6 +37,8 @@ def sizes(task: Task, state: State, cost: float) -> tuple[int, int]:
     if (pieces := cost / (size * (b + 1)) / PIECES) > 1:
         b = int(max(b, min(b * pieces, d / 4)))
         size = int(min(size * min(max(1.0, cost / (size * (b + 1)) / PIECES), 4), task.n))
+    if task.failed:  # of so many components some answer at all points
+        size = min(task.n, max(size, LEAST))
     if task.workers > size * (b + 1):  # a sketch keeps all workers busy
         size = min(max(size, math.ceil(task.workers / (b + 1))), task.n, max(1, int(cost / (b + 1))))
         b = max(b, min(math.ceil(task.workers / size), int(cost / size), task.dim) - 1)

@@ -21,6 +21,7 @@ LEAST_EXPLORATION = 50.0  # queries
 WEIGHT = 0.25  # of an evaluation next to the time of a worker
 FEW = 40  # components of a sum that may begin with a sweep
 TRUST = 16  # times what the last correction on all components brought, a walk may promise
+ANSWERING = 32  # components, some of which answer at all points of a correction if some have failed
 MANY = 16  # dimensions, below which directions can be tried one by one
 
 
@@ -162,6 +163,7 @@ def wanted(task: Task, state: State) -> int:
     """The batch of the next correction: twice the last where its decrease was less than four times its noise, and all from n/2 on."""
     model = state.model
     size = model.batch if model.decrease >= PROGRESS * model.noise else 2 * model.batch
+    size = max(size, ANSWERING) if task.failed else size
     return task.n if size >= task.n / 2 and not state.values.random else size
 
 

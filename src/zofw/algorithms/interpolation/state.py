@@ -13,6 +13,7 @@ from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.model import System
 from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
 from zofw.algorithms.model.certificate import Certificate
+from zofw.algorithms.model.line_search import among_answered
 from zofw.core import WORST, Answer, Array, Indices, OutOfBudget, Purpose, Query, Task, objective
 
 FACTS = (
@@ -148,11 +149,12 @@ class State:
 
 
 def values_at(
-    task: Task, X: Array, purpose: Purpose = Purpose.ESTIMATE
+    task: Task, X: Array, purpose: Purpose = Purpose.ESTIMATE, best: tuple[Array, float] | None = None
 ) -> Generator[Query, Answer, tuple[Array, Array, Coming]]:
     """Return f at the rows of X, worse than anything where it fails; with the answer, and values of earlier queries.
 
-    A point that is known to fail is not asked for. Once one has failed, the others of its query are kept.
+    A point that is known to fail is not asked for. Once one has failed, the others of its query are kept. Where components of a
+    mean fail, the others say by how much it differs from that at the best point.
     """
     failed = {x.tobytes() for x, _ in task.failed} if task.n == 1 else set()
     fine = np.array([x.tobytes() not in failed for x in X])
@@ -169,6 +171,8 @@ def values_at(
             [(one.query, one.row, one.value) for one in reply.late if one.query != reply.query],
         )
         values[fine] = np.nan_to_num(objective(task.outer, answer), nan=WORST)
+        if reply.left_out and best is not None and not task.each:
+            values += best[1] - (yield from among_answered(task, best[0], task.all, best[1], reply))
     return values, answer, late
 
 
@@ -189,7 +193,8 @@ def ask(
     bought = np.flatnonzero(first == before + np.arange(len(rows)))
     values, answer = np.append(state.values, np.zeros(len(rows))), np.zeros((0, 1))
     if len(bought):
-        found, answer, late = yield from values_at(task, X[bought], purpose)
+        best = (state.lowest, state.value) if before else None
+        found, answer, late = yield from values_at(task, X[bought], purpose, best)
         values[before + bought] = found
         state = arrived(frame, state, late)[0]
         extra = len(state.values) - before

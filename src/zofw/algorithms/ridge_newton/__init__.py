@@ -227,12 +227,15 @@ def _newton(task: Task, state: State, values: Values) -> Action:
             return _hand_over(task, state)
         at = state.at or (yield from probe(task, state.x, state.rays, h))
         model = Model(state.x, state.rays.matrix(task.dim), at.p, at.q, 1 / n)
-        batch, value = Batch(n, state.rays.components), float(at.value.sum()) / n
+        answered = np.isfinite(at.value)
+        batch, value = Batch(n, state.rays.components[answered]), float(at.value[answered].sum()) / n
     else:
         if blocks.price(task.pattern(task.all)) + 9 * n > task.remaining:
             return _hand_over(task, state)
         model, each = yield from blocks.measure(task, state.x, h)
-        batch, value = task.all, float(each.mean())
+        answered = np.isfinite(each)
+        batch = task.all if answered.all() else Batch(n, np.flatnonzero(answered))
+        value = float(each[answered].sum()) / n
     whole = state.looked == n
     if whole and state.dense and task.can_project:
         target = by_projection(task, model)

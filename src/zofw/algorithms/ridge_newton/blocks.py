@@ -23,6 +23,7 @@ import numpy as np
 
 from zofw.algorithms.ridge_newton.solve import Model
 from zofw.core import Answer, Array, Batch, Indices, Pattern, Purpose, Query, Stencil, Task
+from zofw.differences import known_pairs
 from zofw.directions import UnitSteps
 from zofw.extras import lazy
 
@@ -36,7 +37,7 @@ def price(pattern: Pattern) -> int:
 
 
 def measure(task: Task, x: Array, h: float) -> Generator[Query, Answer, tuple[Model, Array]]:
-    """The model of all components around x, and their values there, (n,)."""
+    """The model of all components around x, and their values there, (n,): nothing and NaN of those that failed."""
     pattern, n = task.pattern(task.all), task.n
     starts, index, sizes, total = pattern.starts, pattern.index, pattern.sizes, pattern.index.size
     every = np.arange(n, dtype=np.int64)
@@ -49,7 +50,7 @@ def measure(task: Task, x: Array, h: float) -> Generator[Query, Answer, tuple[Mo
     query = Query(
         x, Batch(n, np.concatenate([owner, owner, every])), U, h, Stencil.AHEAD, Purpose.ESTIMATE, paired=True
     )
-    ahead, behind, value = np.split((yield query).values[0], [total, 2 * total])
+    ahead, behind, value = np.split(known_pairs((yield query))[0], [total, 2 * total])
     here = value[owner]
     g, H = (ahead - behind) / (2 * h), np.zeros(corner[-1])
     H[corner[owner] + place * (sizes[owner] + 1)] = (ahead - 2 * here + behind) / h**2
@@ -64,13 +65,17 @@ def measure(task: Task, x: Array, h: float) -> Generator[Query, Answer, tuple[Mo
         anchor = x.copy()
         anchor[index[colour == c]] += h
         steps = UnitSteps(task.dim, index[k], np.ones(len(k)))
-        both = (
-            yield Query(anchor, Batch(n, own), steps, h, Stencil.AHEAD, Purpose.ESTIMATE, paired=True)
-        ).values[0]
+        query = Query(anchor, Batch(n, own), steps, h, Stencil.AHEAD, Purpose.ESTIMATE, paired=True)
+        both = known_pairs((yield query))[0]
         bend = (both - ahead[j] - ahead[k] + value[own]) / h**2
         H[corner[own] + place[j] * sizes[own] + place[k]] = bend
         H[corner[own] + place[k] * sizes[own] + place[j]] = bend
-    return _rows(task, x, pattern, g, H, corner), value
+    failed = np.zeros(n, dtype=bool)
+    failed[owner[np.isnan(g)]] = True
+    squares = np.repeat(every, sizes**2)
+    failed[squares[np.isnan(H)]] = True
+    g, H = np.where(failed[owner], 0.0, g), np.where(failed[squares], 0.0, H)
+    return _rows(task, x, pattern, g, H, corner), np.where(failed, np.nan, value)
 
 
 def _rows(task: Task, x: Array, pattern: Pattern, g: Array, H: Array, corner: Indices) -> Model:

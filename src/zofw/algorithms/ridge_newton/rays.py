@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zofw.core import Answer, Array, Batch, Indices, Matrix, Pattern, Purpose, Query, Stencil, Task
-from zofw.differences import OwnDifferences
+from zofw.differences import OwnDifferences, known_pairs
 from zofw.directions import UnitSteps
 from zofw.extras import lazy
 
@@ -94,7 +94,7 @@ def learn(
     sizes = pattern.sizes
     some = np.flatnonzero(sizes)
     steepest = np.maximum.reduceat(np.abs(slopes), pattern.starts[:-1][some]) if len(some) else np.zeros(0)
-    some = some[(steepest > SEEN * noise / h) | (sizes[some] == 1)]
+    some = some[(steepest > SEEN * noise / h) | ((sizes[some] == 1) & np.isfinite(steepest))]
     if not len(some):
         return NO_RAYS, Probe(*np.zeros((3, 0)))
     kept = Pattern(np.concatenate([[0], np.cumsum(sizes[some])]).astype(np.int64), pattern.index)
@@ -114,13 +114,15 @@ def learn(
 
 
 def probe(task: Task, x: Array, rays: Rays, h: float) -> Generator[Query, Answer, Probe]:
-    """f_i, φ_i′ and φ_i″ at x."""
+    """f_i, φ_i′ and φ_i″ at x; NaN, and slope and curvature 0, of components that failed."""
     m, r = len(rays.components), rays.reference
     U = UnitSteps(task.dim, np.tile(r, 3), np.repeat([1.0, -1.0, 0.0], m))
     pairs = Batch(task.n, np.tile(rays.components, 3))
     query = Query(x, pairs, U, h, Stencil.AHEAD, Purpose.ESTIMATE, paired=True)
-    ahead, behind, base = (yield query).values[0].reshape(3, m)
-    return Probe(base, (ahead - behind) / (2 * h), (ahead - 2 * base + behind) / h**2)
+    ahead, behind, base = known_pairs((yield query))[0].reshape(3, m)
+    p, q = (ahead - behind) / (2 * h), (ahead - 2 * base + behind) / h**2
+    failed = np.isnan(q)
+    return Probe(np.where(failed, np.nan, base), np.where(failed, 0.0, p), np.where(failed, 0.0, q))
 
 
 __all__ = ["NO_RAYS", "Probe", "Rays", "learn", "probe", "restricted"]

@@ -21,7 +21,7 @@ import numpy as np
 
 from zofw.core import Array, Batch, EvaluationError, Problem, Query, Tile
 from zofw.problems.abilities import Sums, abilities
-from zofw.problems.evaluate import TilePart, single_evaluations
+from zofw.problems.evaluate import TilePart, position, single_evaluations
 from zofw.run.answering.engine import Engine, ExecutorError, Outcome, Todo
 from zofw.run.answering.open_answer import OpenAnswer
 from zofw.run.answering.policy import Escaped, KeyboardStop, Retry
@@ -115,22 +115,38 @@ class Answering:
             attempts.end()
 
     def _failed_before(self, session: Session, answer: OpenAnswer) -> bool:
-        """Give up a query that asks for an evaluation that has failed for good: at no cost, and a few times only."""
-        run = session.run
+        """Leave out components that have failed at their points for good; give up the query, a few times only, if it has no others."""
+        run, query = session.run, answer.query
         failures = {(one.x.tobytes(), one.component): one for one in run.failures}
-        cells = (cell for tile in answer.missing() for cell in single_evaluations(answer.query, tile))
-        found = next((failures[key] for x, i in cells if (key := (x.tobytes(), i)) in failures), None)
-        if found is None or answer.can_leave_out(answer.tiles[0].cells(0, 1)):
-            return False
+        separable = answer.can_leave_out(answer.tiles[0].cells(0, 1))
+        cells = [tile.cells(at, at + 1) for tile in answer.missing() for at in range(tile.start, tile.stop)]
+        for cell in cells:
+            x, i = single_evaluations(query, cell)[0]
+            found = failures.get((x.tobytes(), i))
+            if found is None or position(query, cell) in answer.left_out:
+                continue
+            if not separable:
+                return self._asks_again(session, found.reason)
+            if not answer.can_leave_out(cell):
+                break
+            spared, _ = answer.leave_out(cell, answer.missing())
+            session.put(Failed(session.number, tuple(spared), 0, found.reason, lost=True))
+        self.todo = deque((one, tile) for one, tile in self.todo if one is not answer)
+        self.todo.extend((answer, tile) for tile in answer.missing())
+        return False
+
+    def _asks_again(self, session: Session, reason: str) -> bool:
+        """Give up the open query, for a point that has failed, and stop the run if that happens again and again."""
+        run = session.run
         self._again = self._again + 1 if self._paid == run.nfev else 1
         self._paid = run.nfev
-        logger.info("Query %d asks for a point that has failed before: %s", session.number, found.reason)
+        logger.info("Query %d asks for a point that has failed before: %s", session.number, reason)
         if self._again <= ASKED_AGAIN or run.closing is not None:
             session.drop()
         else:
             session.stop(
                 Status.STALLED,
-                f"{run.method.name} needs a point at which f has failed for good: {found.reason.rstrip('.')}. If f has "
+                f"{run.method.name} needs a point at which f has failed for good: {reason.rstrip('.')}. If f has "
                 "no value on a part of the set, return np.inf there and write worse=np.inf.",
             )
         return True

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from zofw.core import Answer, Array, Batch, Query, Tile
 from zofw.problems.abilities import Abilities, Sums
-from zofw.problems.evaluate import TilePart, assemble, reduce_table, tiles
+from zofw.problems.evaluate import TilePart, assemble, position, reduce_table, tiles
 from zofw.run.files.documents import FileError
 
 KEPT_SECONDS = 1e-4  # evaluations quicker than this together are written down together
+LEAST_LEFT = 0.1  # of the components, which a mean is still taken over
 LOOK_SECONDS = 0.05  # and if nothing is written to a file, between two looks at signals
 
 
@@ -37,8 +38,8 @@ class OpenAnswer:
         self._ends: list[int] = []
         self.left_out: set[int] = set()  # positions of the batch whose components failed
         self._tables: dict[int, Array] = {}  # of single evaluations, from which one may be left out
-        usual = query.size > 1 and not (query.paired or query.each)
-        self._separable = self.cellwise and usual and self.shards is None
+        several = query.size > 1 and not query.each
+        self._separable = self.cellwise and several and self.shards is None
 
     @cached_property
     def token(self) -> str:
@@ -120,7 +121,7 @@ class OpenAnswer:
         tile, query = self.tiles[number], self.query
         points = query.width if len(self.tiles) == 1 and not query.each else query.tile_width(tile)
         table = values.reshape(len(query.anchors), points, -1)
-        if self._separable:
+        if self._separable and not query.paired:
             self._tables[number] = table
         self._sums[number] = reduce_table(query, tile, table)
         self._left -= 1
@@ -129,21 +130,21 @@ class OpenAnswer:
 
     def can_leave_out(self, cell: Tile) -> bool:
         """Return True if the mean may be taken without the component of a cell."""
-        out = self.left_out | {_position(cell)}
-        return self._separable and len(out) <= self.query.size // 2
+        out = self.left_out | {position(self.query, cell)}
+        return self._separable and len(out) <= (1 - LEAST_LEFT) * self.query.size
 
     def leave_out(self, cell: Tile, rest: Sequence[Tile]) -> tuple[list[Tile], list[Tile]]:
         """Take the component of a cell out of the mean, and its cells out of what is to be done.
 
         Returns the cells of ``rest`` that are not evaluated any more, and those that still are.
         """
-        position = _position(cell)
-        self.left_out.add(position)
+        place = position(self.query, cell)
+        self.left_out.add(place)
         spared, wanted = [], []
         for tile in rest:
             edge = tile.start
             for at in range(tile.start, tile.stop):
-                if _position(one := tile.cells(at, at + 1)) == position:
+                if position(self.query, one := tile.cells(at, at + 1)) == place:
                     wanted += [tile.cells(edge, at)] if edge < at else []
                     spared.append(one)
                     edge = at + 1
@@ -188,7 +189,7 @@ class OpenAnswer:
 
     def answer(self) -> Answer:
         """Return all tiles together, in their fixed order."""
-        if self.left_out:
+        if self.left_out and not self.query.paired:
             return self._without()
         return assemble(self.query, self.tiles, [sums for sums in self._sums if sums is not None])
 
@@ -214,8 +215,3 @@ class OpenAnswer:
         """Which of all single evaluations the first of some cells is."""
         place = self._place(tile)
         return tile.start + (self._ends[place - 1] if self.units and place else 0)
-
-
-def _position(cell: Tile) -> int:
-    """Return the position in the batch of the component of the first of some cells."""
-    return cell.top + cell.start % (cell.bottom - cell.top)

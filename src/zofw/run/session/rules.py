@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from zofw.core import Answer, Ending, Late, objective
-from zofw.problems.evaluate import single_evaluations
+from zofw.problems.evaluate import position, single_evaluations
 from zofw.run.record.run import FAILED, FailedPoint, Iteration, Known, Pending, lower
 from zofw.run.record.status import Status
 from zofw.run.session.best_points import member_of_cells, remembered
@@ -231,10 +231,10 @@ class Rules(Stepping):
         asked.failures.append(event)
         if event.lost or (asked.rows is not None and self.short and event.tiles):
             asked.spared += sum(map(asked.query.tile_cost, event.tiles))
-            self._remember(asked, [event])
+            if event.cost:  # else it was known before
+                self._remember(asked, [event])
             if asked.rows is None:  # means over the other components
-                cell = event.tiles[0]
-                asked.left_out.add(cell.top + cell.start % (cell.bottom - cell.top))
+                asked.left_out.add(position(asked.query, event.tiles[0]))
                 run.reasons["failed"] = "some means leave out components that failed at their points"
                 return
             for tile in event.tiles:
