@@ -17,7 +17,6 @@ from zofw_paper.data import load
 LAWS = {
     "Rademacher": zofw.directions.Rademacher(),
     "Gaussian": zofw.directions.Gaussian(),
-    "lazy Gaussian": zofw.directions.Gaussian(lazy=True),
 }
 MU = 1e-4
 RADIUS = 10.0
@@ -63,7 +62,6 @@ class Ours:
             max_iter=10**9,
             diagnose=0,
             x0=start(self.problem.dim),
-            support=self.problem.support,
         )
 
     def __call__(self):
@@ -145,7 +143,6 @@ class Case:
 CASES = [
     Case("rcv1 difference, Rademacher", "rcv1-subsets", 25.0, 400, memory=10.0),
     Case("rcv1 difference, Gaussian", "rcv1-subsets", 5.0, 400, "Gaussian"),
-    Case("rcv1 difference, lazy Gaussian", "rcv1-subsets", 5.0, 400, "lazy Gaussian"),
     Case("rcv1 refresh, Rademacher", "rcv1-subsets", 4.0, 400, refresh=True, rounds=5),
     Case("rcv1 refresh, Gaussian", "rcv1-subsets", 4.0, 400, "Gaussian", refresh=True, rounds=5),
     Case("a9a iteration, Rademacher", "a9a", 4.0, 20, repeats=(400, 400), rounds=15),

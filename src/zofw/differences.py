@@ -35,19 +35,22 @@ STEEPEST = 1e150  # and of a slope: its square is a number still
 
 
 def slopes(query: Query, answer: Answer) -> Array:
-    """Return directional derivatives along every direction at every anchor, (k, b).
+    """Return directional derivatives of the batch mean along every direction at every anchor, (k, b)."""
+    return differences(query, answer.values, query.count)
 
-    (F(x + μu) − F(x − μu))/2μ for two-sided stencils, (F(x + μu) − F(x))/μ for the forward one,
-    F the batch mean.
+
+def differences(query: Query, values: Array, b: int) -> Array:
+    """Return slopes along b directions from values by columns: at x + μu, then at x − μu or at x.
+
+    (F(x + μu) − F(x − μu))/2μ for two-sided stencils, (F(x + μu) − F(x))/μ for the forward one.
     """
-    b, mu, values = query.count, query.radius, answer.values
     if query.stencil.two_sided:
         out = values[:, :b] - values[:, b : 2 * b]
-        out /= 2.0 * mu
+        out /= 2.0 * query.radius
         return out
     if query.stencil is Stencil.FORWARD:
         out = values[:, :b] - values[:, b:]
-        out /= mu
+        out /= query.radius
         return out
     raise ValueError("Plain values have no slopes; ask with a stencil along directions.")
 

@@ -41,7 +41,7 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     ("differences.py", "c[0] - (1.0 - rho) * c[1]", "c[0] - rho * c[1]"),
     ("differences.py", "return (1.0 - rho) * g + rho * estimate", "return rho * g + (1.0 - rho) * estimate"),
     # differences and schedules
-    ("differences.py", "out /= 2.0 * mu", "out /= mu"),
+    ("differences.py", "out /= 2.0 * query.radius", "out /= query.radius"),
     ("differences.py", "values[:, :b] - values[:, b:]", "values[:, b:] - values[:, :b]"),
     ("differences.py", "(ahead - 2.0 * base + behind) / mu**2", "(ahead - 2.0 * base + behind) / mu"),
     (
@@ -152,8 +152,16 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
         "rest = total - most[at_most].sum()",
     ),
     # counting
-    ("core/query.py", "cost=k * points * (1 if paired else size)", "cost=k * points * size"),
-    ("core/query.py", "cost=k * points * (1 if paired else size)", "cost=points * (1 if paired else size)"),
+    (
+        "core/query.py",
+        "cost=len(anchors) * points * (1 if paired else size)",
+        "cost=len(anchors) * points * size",
+    ),
+    (
+        "core/query.py",
+        "cost=len(anchors) * points * (1 if paired else size)",
+        "cost=points * (1 if paired else size)",
+    ),
     ("core/task.py", "self.lmos += 1", "self.lmos += 2"),
     ("core/task.py", "self.budget - self.paid", "self.budget"),
     (
@@ -233,7 +241,6 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     # laws of directions
     ("directions/implicit.py", "return 1.0 / count", "return 1.0"),
     ("directions/sphere.py", "drawn.dim / drawn.numbers", "1.0 / drawn.numbers"),
-    ("directions/gaussian.py", "np.linalg.norm(c) * self.source.block", "self.source.block"),
     # sets without a mutant before
     ("sets/spectraplex.py", "np.linalg.eigh(matrix)[1][:, 0]", "np.linalg.eigh(matrix)[1][:, -1]"),
     ("sets/spectraplex.py", "matrix = (matrix + matrix.T) / 2", "matrix = matrix"),

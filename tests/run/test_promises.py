@@ -66,7 +66,7 @@ def reached(thing, seen=None):
 
 def test_the_search_for_the_objective_finds_it_where_it_is():
     f = Logistic(np.eye(3), np.ones(3))
-    for hidden in (f.support, lambda batch: f.support(batch), partial(max, f), [{"a": (f,)}]):
+    for hidden in (f.pattern, lambda batch: f.pattern(batch), partial(max, f), [{"a": (f,)}]):
         assert any(one is f for one in reached(hidden))
 
 

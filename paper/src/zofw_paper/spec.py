@@ -6,7 +6,7 @@ no code: problems and sets of one's own come from a file that the command line n
 docs/specification.md says what every key is.
 
 A setting is a number, a word, a table for a schedule (``{power = {numerator = 2.0, offset = 8.0}}``) or for a law with its
-arguments (``{name = "gaussian", lazy = true}``), or a reference to a number of the case: ``"=batch"``, ``"=1/epoch"``,
+arguments (``{name = "my-law", scale = 2.0}``), or a reference to a number of the case: ``"=batch"``, ``"=1/epoch"``,
 ``"=2*lr"``, where n, dim, budget, lr, L and the case's own parameters are known.
 """
 

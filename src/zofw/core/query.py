@@ -137,21 +137,6 @@ class Purpose(Enum):
     def __init__(self, line: str) -> None:
         self.line = line
 
-    @property
-    def sentence(self) -> str:
-        """Return the purpose as a question, for the people who answer the query."""
-        return _SENTENCES[self.line]
-
-
-_SENTENCES = {
-    "noise": "How noisy are the values? One point is asked again, or points very close together.",
-    "estimate": "Which way do values fall from here?",
-    "refresh": "Which way do values fall from here? All components are asked, for an estimate that uses no earlier one.",
-    "line search": "How far should the next step go?",
-    "certificate": "Is there anything left to gain? Points around the best one are compared.",
-    "result": "What is the value at the point that the run returns?",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Batch:
@@ -204,6 +189,12 @@ class Pattern:
         """Return every component may depend on all coordinates."""
         index = np.tile(np.arange(dim, dtype=np.int64), size)
         return cls(np.arange(size + 1, dtype=np.int64) * dim, index)
+
+    @classmethod
+    def of(cls, lists: Sequence[Indices]) -> Pattern:
+        """Return the pattern of components that depend on the coordinates of these lists."""
+        starts = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+        return cls(starts, np.concatenate([np.zeros(0, dtype=np.int64), *lists]))
 
     @property
     def sizes(self) -> Indices:
@@ -323,50 +314,51 @@ class Query:
         anchors = np.asarray(anchors, dtype=float).view()
         anchors = anchors if anchors.ndim == 2 else np.atleast_2d(anchors)
         anchors.setflags(write=False)
-        (k, dim), size = anchors.shape, len(batch)
-        count = 0 if directions is None else directions.count
-        width = count * (2 if stencil.two_sided else 1) + (
-            (count if paired else 1) if stencil.has_base else 0
-        )
-        points, width = width, size * each if each else width
+        size, count = len(batch), 0 if directions is None else directions.count
+        base = (count if paired else 1) if stencil.has_base else 0
+        points = count * (2 if stencil.two_sided else 1) + base
         vars(self).update(
             anchors=anchors, batch=batch, directions=directions, radius=radius, stencil=stencil, purpose=purpose,
-            variance=variance, paired=paired, inside=inside, each=each, enough=enough, size=size, count=count, width=width,
-            cost=k * points * (1 if paired else size),
+            variance=variance, paired=paired, inside=inside, each=each, enough=enough, size=size, count=count,
+            width=size * each or points, cost=len(anchors) * points * (1 if paired else size),
         )  # fmt: skip
-        self._check(dim)
+        self._check_stencil()
+        if directions is not None:
+            self._check_directions(directions)
 
-    def _check(self, dim: int) -> None:
-        """Raise ValueError if the parts of the query do not go together."""
-        directions, stencil, radius, variance = self.directions, self.stencil, self.radius, self.variance
-        paired, each, enough, size, count = self.paired, self.each, self.enough, self.size, self.count
-        if size == 0:
+    def _check_stencil(self) -> None:
+        """Raise ValueError if the stencil does not go with what is asked."""
+        stencil, plain = self.stencil, self.stencil is Stencil.VALUE
+        if self.size == 0:
             raise ValueError("A query needs a component: its batch is empty.")
-        if (directions is None) != (stencil is Stencil.VALUE):
+        if (self.directions is None) != plain:
             raise ValueError(
-                f"A query with the {stencil.value} stencil and directions {directions!r}: "
+                f"A query with the {stencil.value} stencil and directions {self.directions!r}: "
                 "every stencil needs directions, except VALUE, which takes none."
             )
-        if each and (variance or stencil is not Stencil.VALUE):
+        if self.each and (self.variance or not plain):
             raise ValueError("A query for the numbers of each component takes the VALUE stencil.")
-        if enough is not None and (enough < 1 or size != 1 or each or stencil is not Stencil.VALUE):
+        if self.enough is not None and (self.enough < 1 or self.size != 1 or self.each or not plain):
             raise ValueError(
                 "enough= is a number of at least 1, for the VALUE stencil and one component; got "
-                f"{enough!r} with {stencil.value} and {size} components."
+                f"{self.enough!r} with {stencil.value} and {self.size} components."
             )
-        if directions is not None and not radius > 0:
-            raise ValueError(f"A query along directions needs a radius > 0; got {radius!r}.")
-        if directions is not None and directions.dim != dim:
-            raise ValueError(f"The anchors have dimension {dim}, the directions {directions.dim}.")
-        if variance and stencil is Stencil.AHEAD:
-            raise ValueError("A query with the AHEAD stencil has no differences, and so no variance of them.")
-        if paired and (variance or stencil in (Stencil.VALUE, Stencil.QUADRATIC)):
+        if self.paired and (plain or self.variance or stencil is Stencil.QUADRATIC):
             raise ValueError(
                 "A paired query takes the CENTRAL, FORWARD or AHEAD stencil and has no variance over its batch."
             )
-        if paired and size != count:
+
+    def _check_directions(self, U: Directions) -> None:
+        """Raise ValueError if the directions do not go with the anchors, the stencil or the batch."""
+        if not self.radius > 0:
+            raise ValueError(f"A query along directions needs a radius > 0; got {self.radius!r}.")
+        if U.dim != self.anchors.shape[1]:
+            raise ValueError(f"The anchors have dimension {self.anchors.shape[1]}, the directions {U.dim}.")
+        if self.variance and self.stencil is Stencil.AHEAD:
+            raise ValueError("A query with the AHEAD stencil has no differences, and so no variance of them.")
+        if self.paired and self.size != self.count:
             raise ValueError(
-                f"A paired query needs one component per direction; got {size} components and {count} directions."
+                f"A paired query needs one component per direction; got {self.size} components and {self.count} directions."
             )
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.atoms import Array, Atom, as_atom
-from zofw.core.query import Batch, Directions, Indices, Pattern
+from zofw.core.query import Batch, Indices, Pattern
 
 ONE_THREAD = 8192  # entries of vectors that OpenBLAS, which comes with NumPy, multiplies on one thread
 
@@ -133,7 +133,6 @@ class Task:
     n: int = 1
     budget: int | None = None
     max_iter: int | None = None
-    support: Callable[[Batch], Indices] | None = None
     inside: bool = False
     gap_tol: float | None = None
     resolution: float = 0.0  # Smallest distance at which the evaluator distinguishes two points.
@@ -192,13 +191,6 @@ class Task:
     @property
     def all(self) -> Batch:
         return Batch(self.n)
-
-    def given(self, U: Directions, S: Batch) -> Directions:
-        """Return U for use after a query over S: a lazy law replaces the rows that S cannot see, every other keeps them."""
-        conditioned: Callable[[Indices | None], Directions] | None = getattr(U, "given", None)
-        if conditioned is None:
-            return U
-        return conditioned(None if self.support is None else self.support(S))
 
     @property
     def structured(self) -> bool:

@@ -37,7 +37,7 @@ logger = logging.getLogger("zofw")
 VERSION = 1
 ROOMS = ("requests", "answers", "taken", "done", "refused")
 NAME = re.compile(r"([0-9]{6,15}-[0-9a-f]{4})-([0-9]{4,15})(?:-([0-9]{1,9}))?")  # query, block, attempt
-HANDED = ("method", "objective", "gradient", "support", "pattern", "observers", "known")
+HANDED = ("method", "objective", "gradient", "pattern", "observers", "known")
 REPORT_SECONDS = 1.0
 SETTLE_SECONDS = 2.0  # a file that cannot be read may still be on its way, if it is younger than this
 

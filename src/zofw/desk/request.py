@@ -23,6 +23,14 @@ from zofw.run.files.documents import FileError
 
 VERSION = 1
 JSON_NUMBERS = 20_000  # a request with more numbers than this goes to an npz file
+QUESTIONS = {
+    "noise": "How noisy are the values? One point is asked again, or points very close together.",
+    "estimate": "Which way do values fall from here?",
+    "refresh": "Which way do values fall from here? All components are asked, for an estimate that uses no earlier one.",
+    "line search": "How far should the next step go?",
+    "certificate": "Is there anything left to gain? Points around the best one are compared.",
+    "result": "What is the value at the point that the run returns?",
+}  # by the line of the ledger
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +64,7 @@ class Request:
     @property
     def why(self) -> str:
         """Return the purpose of the evaluations, as a sentence for the people who make them."""
-        return Purpose(self.purpose).sentence
+        return QUESTIONS[self.purpose]
 
     def __iter__(self) -> Iterator[tuple[Array, int]]:
         for j, i in zip(self.point.tolist(), self.component.tolist(), strict=True):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 
 from zofw import kernels
-from zofw.core import Array, Directions, Indices, Matrix, Operator, blocks
+from zofw.core import Array, Directions, Indices, Matrix, Operator
 from zofw.extras import lazy
 from zofw.kernels.rows import Rows
 from zofw.kernels.words import SOURCES, TILE_ENTRIES, Entries, Numbers, kept
@@ -60,10 +60,6 @@ class IndependentColumns:
     """Name of the entries among the kernels: ``"signs"`` or ``"normals"``."""
     kernel: ClassVar[str | None]
     """The same name where the entries are those of the kernels and nothing else; None where they are not."""
-    lazy: bool = False
-    """Return True if rows of a drawn matrix that no query has used may be replaced."""
-    forgetful: ClassVar[type[Implicit]]
-    """The matrices that a lazy law draws."""
 
     def __init_subclass__(cls) -> None:
         base = IndependentColumns
@@ -80,7 +76,7 @@ class IndependentColumns:
 
     def draw(self, rng: np.random.Generator, dim: int, count: int) -> Implicit:
         self.check(dim, count)
-        return (self.forgetful if self.lazy else Implicit)(self, dim, count, new_key(rng))
+        return Implicit(self, dim, count, new_key(rng))
 
     def scale(self, dim: int, count: int) -> float:
         return 1.0 / count
@@ -115,7 +111,7 @@ class Implicit(Operator):
         if before is not None:
             return before
         found = self.law.numbers(entries)
-        if found is NORMALS and self.dim * self.count <= KEPT and not self.law.lazy:
+        if found is NORMALS and self.dim * self.count <= KEPT:
             every = np.arange(self.dim, dtype=np.int64)
             found = own["_kept"] = kept(found.block(self.key, every, 0, self.count))
         return found
@@ -137,12 +133,6 @@ class Implicit(Operator):
         if self.law.kernel is None:
             c = self._scaled(c, 0, self.count)
         return self.numbers(self.dim * self.count).combine(self.key, self.dim, c)
-
-    def combine_rows(self, index: Indices, c: Array) -> Array:
-        """Return (U c)[index], from these rows alone: |index|·b entries instead of d·b."""
-        tiles = blocks(len(index), max(1, TILE_ENTRIES // self.count))
-        parts = (np.einsum("ij,j->i", self.rows(index[start:stop]), c) for start, stop in tiles)
-        return np.concatenate([np.zeros(0), *parts])
 
     def project(self, g: Array) -> Array:
         if not g.any():

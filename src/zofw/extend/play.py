@@ -19,7 +19,6 @@ from zofw.atoms import Atom
 from zofw.core import Algorithm, Array, FirstOrderTask, Indices, MethodLike, OutOfBudget, Problem, State
 from zofw.papers import FrankWolfe
 from zofw.problems import BlackBox, LinearModel, Logistic, evaluate, mean_value
-from zofw.problems.abilities import abilities
 from zofw.sets import Box, L1Ball, L2Ball, as_set
 
 
@@ -243,9 +242,8 @@ def play(
 def watched(world: World, budget: int | None = None, iterations: int | None = None) -> Watched:
     """Return the task of a run in a world."""
     problem = world.problem
-    support = abilities(problem).support
     return Watched(
-        as_set(world.region), problem.dim, problem.n, budget, iterations, support, gradient=problem.gradient
+        as_set(world.region), problem.dim, problem.n, budget, iterations, gradient=problem.gradient
     )
 
 

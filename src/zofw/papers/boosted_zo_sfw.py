@@ -65,7 +65,7 @@ class BoostedZOSFW(ZOSFW):
         U = self.law.draw(rng, dim, b)
         query = Query(x, task.sample(rng, self.batch_size), U, mu, self.stencil)
         c = slopes(query, (yield query))[0]
-        g = average(state.g, fresh(task.given(U, query.batch), c, self.law.scale(dim, b)), rho)
+        g = average(state.g, fresh(U, c, self.law.scale(dim, b)), rho)
         direction, gap, calls = chase(task, x, g, self.rounds, self.improvement)
         info = Info(gap, at_start=True, numbers={"gamma": gamma, "chased": float(calls)})
         return ZOSFW.State(t + 1, x + gamma * direction, g), info

@@ -109,7 +109,7 @@ class ZOSFW(Method):
         U = self.law.draw(rng, d, b)
         query = Query(x, task.sample(rng, self.batch_size), U, mu, self.stencil)
         c = slopes(query, (yield query))[0]
-        g = average(state.g, fresh(task.given(U, query.batch), c, self.law.scale(d, b)), rho)
+        g = average(state.g, fresh(U, c, self.law.scale(d, b)), rho)
         s = task.lmo(g)
         return self.State(t + 1, s.move(x, gamma), g), frank_wolfe_info(g, x, s, gamma=gamma)
 

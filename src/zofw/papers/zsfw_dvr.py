@@ -159,7 +159,7 @@ class ZSFWDVR(Method):
             S = task.sample(rng, self.batch_size)
             query = Query(np.array([x, state.before]), S, U, mu, self.stencil)
             c = slopes(query, (yield query))
-            g = spider(state.g, task.given(U, S), c, self.law.scale(d, b))
+            g = spider(state.g, U, c, self.law.scale(d, b))
         s = task.lmo(g)
         return self.State(t + 1, s.move(x, gamma), x, g), frank_wolfe_info(
             g, x, s, gamma=gamma, refresh=float(refresh)

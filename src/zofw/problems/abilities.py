@@ -8,21 +8,16 @@ the library asks a problem what it has.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from zofw.core import Array, Batch, EvaluationError, Indices, Pattern, Problem, Query, Tile
 
-TILE_VALUES = (
-    1 << 22
-)  # Maximum number of values in one table, or of coordinates in one array of points: 32 MB.
-
-T = TypeVar("T")
+TILE_VALUES = 1 << 22  # most values in one table, or coordinates in one array of points: 32 MB
 
 
 class Sums(NamedTuple):
@@ -40,40 +35,27 @@ class Able(Problem, Protocol):
     """A problem with every ability; a problem of your own defines those that it has."""
 
     # Queries without perturbed points: Σ_i f_i(x ± μu_j) from the structure of f_i.
+    tall: int  # how many times the usual number of rows a tile may have
+
     def sums(self, query: Query, tile: Tile) -> Sums: ...
     def rows_at_once(self, query: Query) -> int:
         """Return how many components fill a tile that takes all directions together."""
 
-    @property
-    def tall(self) -> int:
-        """Return how many times the usual number of rows a tile may have."""
-
     # Queries from points.
-    @property
-    def at_once(self) -> int | None:
-        """About how many evaluations one call takes."""
+    at_once: int | None  # about how many evaluations one call takes
+    cellwise: bool  # every evaluation is a call of its own, which can be made alone, elsewhere, and again
+    outputs: int  # how many numbers one evaluation brings, such as residuals
+    dtype: DTypeLike  # the precision in which values are computed
 
     def pairs(self, points: Array, components: Indices) -> Array:
         """Return f_{i_j}(x_j) for point j and component i_j: (len(points),)."""
 
-    @property
-    def cellwise(self) -> bool:
-        """Return True if every evaluation is a call of its own, which can be made alone, elsewhere, and again."""
-
     def one(self, x: Array, component: int) -> float | Array:
         """Return f_i(x), or the numbers that an evaluation brings if these are several."""
 
-    @property
-    def outputs(self) -> int:
-        """Return how many numbers one evaluation brings, such as residuals."""
-
-    @property
-    def dtype(self) -> DTypeLike:
-        """Return the precision in which values are computed."""
-
     # Components that live in parts, each of which may be held elsewhere.
-    @property
-    def sizes(self) -> Sequence[int]: ...
+    sizes: Sequence[int]
+
     def part(self, number: int) -> Problem: ...
     def tiles(self, query: Query) -> list[Tile]:
         """Return the fixed partition of a query: no tile has components of two parts."""
@@ -87,53 +69,45 @@ class Able(Problem, Protocol):
     def blame(self, number: int, error: EvaluationError) -> EvaluationError:
         """Return an error of a part, with the component as it is counted in the whole."""
 
-    # The mean.
+    # The mean, and the coordinates on which components depend.
+    asks: bool  # the mean is asked of a person or service that may charge for it, and not computed
+    convex: bool
+
     def value(self, x: Array) -> float: ...
     def gradient(self, x: Array) -> Array: ...
-    @property
-    def asks(self) -> bool:
-        """Return True if the mean is asked of a person or service that may charge for it, and not computed."""
-
-    @property
-    def convex(self) -> bool: ...
-
-    # Coordinates on which components depend.
-    def support(self, batch: Batch) -> Indices:
-        """Return the coordinates on which a batch depends."""
-
     def pattern(self, batch: Batch) -> Pattern | None:
         """Return the coordinates of each component of a batch; None if they are not known."""
 
 
+PARTS = ("sizes", "part", "tiles", "owner", "local", "sums", "blame")
+OPTIONAL = (
+    *PARTS, "rows_at_once", "tall", "at_once", "cellwise", "outputs", "dtype", "pairs", "one", "asks", "value",
+    "gradient", "pattern",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
 class Abilities:
-    """The abilities of one problem; None for those that it lacks.
+    """The abilities of one problem, as `Able` names them; None for those that it lacks.
 
     Attributes
     ----------
-    structured, tall, at_once
-        The problem, if it answers tiles itself; how many times the usual rows these may have;
-        evaluations in one call.
-    pairs, cells, parts
-        The problem, if it takes points with one component each; if every evaluation is a call
-        of its own; if it is held in parts.
+    structured, pairs, cells, parts
+        The problem, if it answers tiles itself; if it takes points with one component each; if
+        every evaluation is a call of its own; if it is held in parts.
     mean, value
         Its exact mean, if that is free; and its own way to the mean, free or not.
-    gradient, support, pattern, dtype, outputs
-        The gradient of the mean, the coordinates that a batch depends on, those of each of its
-        components, the precision of the values, the numbers that one evaluation brings.
     """
 
     structured: Able | None
-    tall: int
-    at_once: int
     pairs: Able | None
     cells: Able | None
     parts: Able | None
+    tall: int
+    at_once: int
     mean: Callable[[Array], float] | None
     value: Callable[[Array], float] | None
     gradient: Callable[[Array], Array] | None
-    support: Callable[[Batch], Indices] | None
     pattern: Callable[[Batch], Pattern | None] | None
     dtype: DTypeLike
     outputs: int
@@ -162,29 +136,26 @@ def has(problem: object, *names: str) -> bool:
 
 
 def _abilities(problem: Problem) -> Abilities:
-    able = cast(Able, problem)
+    own = {name: getattr(problem, name, None) for name in OPTIONAL}
 
-    def if_has(found: Callable[[], T], *names: str) -> T | None:
-        return found() if has(problem, *names) else None
+    def if_all(*names: str) -> Able | None:
+        return cast(Able, problem) if all(own[name] is not None for name in names) else None
 
-    value = if_has(lambda: able.value, "value")
-    support = if_has(lambda: able.support, "support")
-    if has(problem, "pattern") and not inspect.ismethod(support):
-        support = None  # a black box has the support it was given
-    first = Batch(problem.n, np.zeros(1, dtype=np.int64))
-    patterned = has(problem, "pattern") and able.pattern(first) is not None
+    pattern = own["pattern"]
+    if pattern is not None:
+        first = Batch(problem.n, np.zeros(1, dtype=np.int64))
+        pattern = None if pattern(first) is None else pattern
     return Abilities(
-        structured=if_has(lambda: able, "rows_at_once", "sums"),
-        tall=if_has(lambda: able.tall, "tall") or 1,
-        at_once=(able.at_once if has(problem, "at_once") else None) or TILE_VALUES,
-        pairs=if_has(lambda: able, "pairs"),
-        cells=able if has(problem, "one", "cellwise") and able.cellwise else None,
-        parts=if_has(lambda: able, "sizes", "part", "tiles", "owner", "local", "sums", "blame"),
-        mean=None if has(problem, "asks") and able.asks else value,
-        value=value,
-        gradient=if_has(lambda: able.gradient, "gradient"),
-        support=support,
-        pattern=able.pattern if patterned else None,
-        dtype=able.dtype if has(problem, "dtype") else np.float64,
-        outputs=if_has(lambda: able.outputs, "outputs") or 1,
+        structured=if_all("rows_at_once", "sums"),
+        pairs=if_all("pairs"),
+        cells=if_all("one") if own["cellwise"] else None,
+        parts=if_all(*PARTS),
+        tall=own["tall"] or 1,
+        at_once=own["at_once"] or TILE_VALUES,
+        mean=None if own["asks"] else own["value"],
+        value=own["value"],
+        gradient=own["gradient"],
+        pattern=pattern,
+        dtype=np.float64 if own["dtype"] is None else own["dtype"],
+        outputs=own["outputs"] or 1,
     )

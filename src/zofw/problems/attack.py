@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Literal, Protocol, final
+from collections.abc import Callable
+from itertools import chain
+from typing import TYPE_CHECKING, Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,21 +93,19 @@ class UniversalAttack:
         self.targeted = targeted
         wanted = self.labels if target is None else np.asarray(target)
         self.target = _classes("target", np.full(self.n, wanted) if wanted.ndim == 0 else wanted, self.n)
-        if space not in SPACES:
+        if space not in ("tanh", "pixels"):
             raise ValueError(f"UniversalAttack: space should be 'tanh' or 'pixels'; got {space!r}.")
         self.space: Literal["tanh", "pixels"] = space
-        latent = SPACES[space].latent(self.images.reshape(self.n, -1))
+        latent = self.images if space == "pixels" else np.arctanh(SHRINK * self.images)
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(model, torch.nn.Module):
-            self._classifier: _Classifier = _Network(
-                model, latent, self.images.shape[1:], SPACES[space], device
-            )
+            self._classifier: _Function = _Network(model, latent, space, device)
         elif device is not None:
             raise ValueError(
                 "UniversalAttack: device goes with a torch module; this model is a plain function."
             )
         elif callable(model):
-            self._classifier = _Function(model, latent, self.images.shape[1:], SPACES[space])
+            self._classifier = _Function(model, latent, space)
         else:
             raise TypeError(
                 f"UniversalAttack needs a torch module or a function; got {type(model).__name__}."
@@ -129,7 +128,7 @@ class UniversalAttack:
     @property
     def asks(self) -> bool:
         """Return True if the model is a plain function, which may cost money for every image."""
-        return isinstance(self._classifier, _Function)
+        return not isinstance(self._classifier, _Network)
 
     def values(self, points: Array, components: Indices) -> Array:
         """Return margins of every point (rows) with every image (columns), (points, images), a forward pass for each ``batch_size`` of them."""
@@ -173,8 +172,8 @@ class UniversalAttack:
 
     def adversarial(self, x: ArrayLike) -> Array:
         """Return the perturbed images, of the shape of the images."""
-        space = SPACES[self.space]
-        return space.pixels(space.latent(self.images) + self._point(x).reshape(self.images.shape[1:]))
+        latent = self.images if self.space == "pixels" else np.arctanh(SHRINK * self.images)
+        return perturbed(latent + self._point(x).reshape(self.images.shape[1:]), self.space)
 
     def success_rate(self, x: ArrayLike) -> float:
         """Return the fraction of all images whose margin is negative."""
@@ -208,70 +207,33 @@ class UniversalAttack:
         return np.asarray(-margins if self.targeted else margins)
 
 
-class _Tanh:
-    """½ tanh(artanh(2z) + x): Carlini and Wagner's change of variables, with artanh(2z)
-    computed once for each image.
+def perturbed(latent: Array, space: str) -> Array:
+    """Return pixels, written over the latent ones: ½ tanh of them, or clipped to [−½, ½].
 
-    The step is short near black and white, where d/dx ½tanh = ½(1 − tanh²) is small, and pixels
-    never leave (−½, ½).
+    The first is Carlini and Wagner's change of variables. Its step is short near black and
+    white, where d/dx ½tanh = ½(1 − tanh²) is small, and pixels never leave (−½, ½).
     """
-
-    @staticmethod
-    def latent(images: Array) -> Array:
-        return np.arctanh(SHRINK * images)
-
-    @staticmethod
-    def pixels(latent: Array) -> Array:
-        np.tanh(latent, out=latent)
-        latent *= BOUND
-        return latent
-
-    @staticmethod
-    def tensor(latent: Tensor) -> Tensor:
-        return BOUND * latent.tanh()
-
-
-class _Pixels:
-    """z + x, clipped to [−½, ½]."""
-
-    @staticmethod
-    def latent(images: Array) -> Array:
-        return images
-
-    @staticmethod
-    def pixels(latent: Array) -> Array:
+    if space == "pixels":
         return np.clip(latent, -BOUND, BOUND, out=latent)
-
-    @staticmethod
-    def tensor(latent: Tensor) -> Tensor:
-        return latent.clamp(-BOUND, BOUND)
-
-
-Space = type[_Tanh] | type[_Pixels]
-SPACES: dict[str, Space] = {"tanh": _Tanh, "pixels": _Pixels}
-
-
-class _Classifier(Protocol):
-    """Scores of perturbed images: ``points`` and ``components`` broadcast against each other, points with a last axis d."""
-
-    pixels: int
-
-    def scores(self, points: Array, components: Indices) -> ArrayLike: ...
-    def gradient(self, point: Array, components: Indices, classes: Indices) -> Array: ...
+    np.tanh(latent, out=latent)
+    latent *= BOUND
+    return latent
 
 
 class _Function:
-    """A function from NumPy images to scores, perhaps on another machine."""
+    """A function from NumPy images to scores, perhaps on another machine.
+
+    ``points`` and ``components`` broadcast against each other, points with a last axis d.
+    """
 
     pixels = PASS_PIXELS
 
-    def __init__(
-        self, model: Callable[[Array], ArrayLike], latent: Array, shape: tuple[int, ...], space: Space
-    ) -> None:
-        self.model, self.latent, self.shape, self.space = model, latent, shape, space
+    def __init__(self, model: Callable[..., ArrayLike], latent: Array, space: str) -> None:
+        self.shape, self.space = latent.shape[1:], space
+        self.model, self.latent = model, latent.reshape(len(latent), -1)
 
     def scores(self, points: Array, components: Indices) -> ArrayLike:
-        images = self.space.pixels(self.latent[components] + points)
+        images = perturbed(self.latent[components] + points, self.space)
         try:
             return self.model(images.reshape(-1, *self.shape))
         except Exception as error:
@@ -286,27 +248,25 @@ class _Function:
         )
 
 
-class _Network:
+class _Network(_Function):
     """A torch module, with the latent images kept on its device."""
 
-    def __init__(
-        self, model: Module, latent: Array, shape: tuple[int, ...], space: Space, device: str | Device | None
-    ) -> None:
+    def __init__(self, model: Module, latent: Array, space: str, device: str | Device | None) -> None:
         torch = extra("torch", "torch")
-        self.model = (model if device is None else model.to(device)).eval()
-        tensors = list(_tensors(self.model))
+        module = (model if device is None else model.to(device)).eval()
+        super().__init__(module, latent, space)
+        tensors = list(chain(module.parameters(), module.buffers()))
         floating = [tensor for tensor in tensors if tensor.is_floating_point()]
         self.device = torch.device(device or (tensors[0].device if tensors else "cpu"))
         self.dtype = floating[0].dtype if floating else torch.float32
-        self.latent = torch.tensor(latent, device=self.device)
-        self.shape, self.space = shape, space
+        self.latent = torch.tensor(self.latent, device=self.device)
         self.pixels = PASS_PIXELS if self.device.type == "cpu" else DEVICE_PIXELS
 
     def scores(self, points: Array, components: Indices) -> ArrayLike:
         torch = extra("torch", "torch")
         with torch.inference_mode():
             images = self.latent[torch.tensor(components)] + torch.tensor(points, device=self.device)
-            return np.asarray(self._forward(self.space.tensor(images)).double().cpu().numpy())
+            return np.asarray(self._forward(images).double().cpu().numpy())
 
     def gradient(self, point: Array, components: Indices, classes: Indices) -> Array:
         """Of Σ_i (s_{class i} − max of the others) by x, in double precision up to the network's input."""
@@ -314,18 +274,14 @@ class _Network:
         x = torch.tensor(point, device=self.device, requires_grad=True)
         index = torch.tensor(classes, device=self.device)[:, None]
         with torch.enable_grad():
-            scores = self._forward(self.space.tensor(self.latent[torch.tensor(components)] + x))
+            scores = self._forward(self.latent[torch.tensor(components)] + x)
             others = scores.scatter(1, index, -torch.inf).amax(dim=1)
             total = (scores.gather(1, index)[:, 0] - others).sum()
             return np.asarray(torch.autograd.grad(total, x)[0].double().cpu().numpy())
 
-    def _forward(self, images: Tensor) -> Tensor:
+    def _forward(self, latent: Tensor) -> Tensor:
+        images = latent.clamp(-BOUND, BOUND) if self.space == "pixels" else BOUND * latent.tanh()
         return self.model(images.reshape(-1, *self.shape).to(self.dtype))
-
-
-def _tensors(model: Module) -> Iterator[Tensor]:
-    yield from model.parameters()
-    yield from model.buffers()
 
 
 def _pixels(images: ArrayLike) -> Array:

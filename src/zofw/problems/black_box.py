@@ -102,17 +102,18 @@ class BlackBox:
             raise TypeError("The function is async; give one that waits: lambda x: asyncio.run(f(x)).")
         if self.vectorized:
             return
-        if self._required >= 3:
+        required, most = self._arguments
+        if required >= 3:
             raise TypeError(
-                f"The function takes {self._required} arguments, and it is called with one array x: give lambda x: f(*x) if they are "
+                f"The function takes {required} arguments, and it is called with one array x: give lambda x: f(*x) if they are "
                 "the coordinates, or lambda x: f(x, a, b) if some are fixed."
             )
-        if self.n == UNSTATED and self._required >= 2:
+        if self.n == UNSTATED and required >= 2:
             raise ValueError(
                 "The function takes a point and a component, and the number of components is not known: give n=… (n=1 for one "
                 "component), or a function of the point only: lambda x: f(*x) if its arguments are the coordinates."
             )
-        if isinstance(self.n, (int, np.integer)) and self.n > 1 and self._most < 2:
+        if isinstance(self.n, (int, np.integer)) and self.n > 1 and most < 2:
             raise ValueError(
                 f"n={self.n} was given, and the function takes the point alone: write f(x, i) for component i, or leave n out."
             )
@@ -171,8 +172,7 @@ class BlackBox:
                     f"BlackBox: the support of component {i} has coordinates from {found[0]} to {found[-1]}; they should be "
                     f"from 0 to {self.dim - 1}."
                 )
-        starts = np.concatenate([[0], np.cumsum([found.size for found in lists])]).astype(np.int64)
-        return Pattern(starts, np.concatenate([np.zeros(0, dtype=np.int64), *lists]))
+        return Pattern.of(lists)
 
     def values(self, points: Array, components: Indices) -> Array:
         if self.vectorized:
@@ -210,34 +210,18 @@ class BlackBox:
     @cached_property
     def _takes_component(self) -> bool:
         """With one component, f(x) and f(x, i) are both welcome."""
-        return self.n > 1 or self._required >= 2
+        return self.n > 1 or self._arguments[0] >= 2
 
-    @property
-    def _parameters(self) -> list[inspect.Parameter] | None:
-        """What the function takes by position; None where it does not tell, or takes any number."""
+    @cached_property
+    def _arguments(self) -> tuple[int, float]:
+        """Return how many arguments the function needs by position, and takes at most; 1 and ∞ where it does not tell."""
         try:
             parameters = inspect.signature(self.fun).parameters.values()
         except (TypeError, ValueError):
-            return None
-        return [
-            p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)
-        ]
-
-    @property
-    def _required(self) -> int:
-        """Return arguments that the function cannot do without; 1 where it does not tell."""
-        parameters = self._parameters
-        if parameters is None:
-            return 1
-        return sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in parameters)
-
-    @property
-    def _most(self) -> float:
-        """Return arguments that the function takes at most."""
-        parameters = self._parameters
-        if parameters is None or any(p.kind is p.VAR_POSITIONAL for p in parameters):
-            return np.inf
-        return len(parameters)
+            return 1, np.inf
+        single = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        most = np.inf if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(single)
+        return sum(p.default is p.empty for p in single), most
 
     def _given(self, array: np.ndarray) -> ArrayLike:
         """Return a point, points or indices as the kind of array that the function wants."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.core import Answer, Array, Batch, EvaluationError, Indices, Problem, Query, Stencil, Tile, blocks
-from zofw.differences import LARGEST, slopes
+from zofw.differences import LARGEST, differences, slopes
 from zofw.problems.abilities import TILE_VALUES, Abilities, Sums, abilities
 
 TILE_COMPONENTS = 8192
@@ -76,15 +76,7 @@ def own_sums(able: Abilities, problem: Problem, query: Query, tile: Tile) -> Sum
     """Return the same for a problem whose abilities are at hand."""
     own = able.parts or able.structured
     if own is None or (query.each and able.parts is None):
-        alone = query.batch.n == 1 and query.stencil is Stencil.VALUE and not query.each
-        if alone and query.anchors.size <= TILE_VALUES:
-            points = query.members(query.anchors)  # one function may evaluate them at the same time
-            points.setflags(write=False)
-            components = query.batch.slice(tile.top, tile.bottom)
-            table = checked(problem.values(points, components), points, components)
-            return reduce_table(query, tile, table[:, None, :])
-        tables = [_table(problem, query, tile, anchor) for anchor in range(len(query.anchors))]
-        return reduce_table(query, tile, np.stack(tables))
+        return _from_points(problem, query, tile)
     given = own.sums(query, tile)
     sums = Sums(
         given.values.copy(), None if given.squares is None else given.squares.copy()
@@ -99,6 +91,19 @@ def own_sums(able: Abilities, problem: Problem, query: Query, tile: Tile) -> Sum
             point=query.points(int(anchor), tile)[column],
         )
     return sums
+
+
+def _from_points(problem: Problem, query: Query, tile: Tile) -> Sums:
+    """Return a tile from dense points; those of one function in one call, which may evaluate them at the same time."""
+    alone = query.batch.n == 1 and query.stencil is Stencil.VALUE and not query.each
+    if not alone or query.anchors.size > TILE_VALUES:
+        tables = [_table(problem, query, tile, anchor) for anchor in range(len(query.anchors))]
+        return reduce_table(query, tile, np.stack(tables))
+    points = query.members(query.anchors)
+    points.setflags(write=False)
+    components = query.batch.slice(tile.top, tile.bottom)
+    table = checked(problem.values(points, components), points, components)
+    return reduce_table(query, tile, table[:, None, :])
 
 
 def _table(problem: Problem, query: Query, tile: Tile, anchor: int) -> Array:
@@ -147,13 +152,8 @@ def reduce_table(query: Query, tile: Tile, table: Array) -> Sums:
     values = table[:, :, 0] if table.shape[2] == 1 else table.sum(axis=2)
     if not query.variance:
         return Sums(values)
-    width = tile.right - tile.left
-    ahead = table[:, :width]
-    if query.stencil.two_sided:
-        differences = (ahead - table[:, width : 2 * width]) / (2.0 * query.radius)
-    else:
-        differences = (ahead - table[:, -1:]) / query.radius
-    centred = differences - differences.mean(axis=2, keepdims=True)
+    own = differences(query, table, tile.right - tile.left)
+    centred = own - own.mean(axis=2, keepdims=True)
     return Sums(values, np.einsum("kbs,kbs->kb", centred, centred))
 
 
@@ -194,12 +194,7 @@ def _variance(query: Query, answer: Answer, parts: list[Tile], sums: list[Sums])
     squares = np.zeros_like(mean)
     for tile, part in zip(parts, sums, strict=True):
         rows, columns = tile.bottom - tile.top, slice(tile.left, tile.right)
-        width = tile.right - tile.left
-        ahead = part.values[:, :width] / rows
-        if query.stencil.two_sided:
-            own = (ahead - part.values[:, width : 2 * width] / rows) / (2.0 * query.radius)
-        else:
-            own = (ahead - part.values[:, -1:] / rows) / query.radius
+        own = differences(query, part.values / rows, tile.right - tile.left)
         squares[:, columns] += _squares(part) + rows * (own - mean[:, columns]) ** 2
     return squares / max(1, size - 1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, final
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -12,15 +12,7 @@ from zofw.problems.registry import problems
 from zofw.problems.sample_rows import samples
 
 
-def half_square(t: Array) -> Array:
-    """Return ½t², written over t."""
-    t *= t
-    t *= 0.5
-    return t
-
-
 @problems.register("least-squares")
-@final
 class LeastSquares(LinearModel):
     r"""Mean squared residual, :math:`f(x) = \frac1n \sum_i \tfrac12 (z_i^\top x - y_i)^2`;
     convex.
@@ -39,15 +31,17 @@ class LeastSquares(LinearModel):
     """
 
     curvature: ClassVar[float] = 1.0
-    formula: ClassVar[str] = "half square"
+    formula: ClassVar[str | None] = "half square"
     convex: ClassVar[bool] = True
 
     def __init__(self, Z: ArrayLike | Matrix, y: ArrayLike) -> None:
-        self.matrix, self.offsets = samples("LeastSquares", Z, y)
+        self.matrix, self.offsets = samples(type(self).__name__, Z, y)
 
     def loss(self, t: Array) -> Array:
-        """Return ½t², t = z_iᵀx − y_i."""
-        return half_square(t)
+        """Return ½t², t = z_iᵀx − y_i, written over t."""
+        t *= t
+        t *= 0.5
+        return t
 
     def slope(self, t: Array) -> Array:
         """Return t."""

@@ -97,12 +97,6 @@ class LinearModel(ABC):
         squares = self.matrix.multiply(self.matrix) if self.sparse else self.matrix**2
         return self.curvature * float(np.max(squares.sum(axis=1)))
 
-    def support(self, batch: Batch) -> Indices:
-        """Return the coordinates that the components of a batch depend on, increasing."""
-        if not self.sparse:
-            return np.arange(self.dim, dtype=np.int64)
-        return Rows.of(self.matrix, batch.indices).touched()[0]
-
     def pattern(self, batch: Batch) -> Pattern | None:
         """Return the coordinates of each component of a batch; None for dense rows, which have all of them."""
         if not self.sparse:

@@ -8,19 +8,17 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zofw.core import Array, Indices
+from zofw.core import Indices
 from zofw.extras import lazy
-from zofw.problems.least_squares import half_square
-from zofw.problems.linear import LinearModel
+from zofw.problems.least_squares import LeastSquares
 from zofw.problems.registry import problems
-from zofw.problems.sample_rows import samples
 
 sp = lazy("scipy.sparse")
 
 
 @problems.register("matrix-completion")
 @final
-class MatrixCompletion(LinearModel):
+class MatrixCompletion(LeastSquares):
     r"""Mean squared error on the observed entries of a matrix X, flattened by rows,
 
     .. math:: f(X) = \frac1n \sum_{i=1}^n \tfrac12 (X_{r_i c_i} - v_i)^2 .
@@ -41,8 +39,7 @@ class MatrixCompletion(LinearModel):
     1.25
     """
 
-    curvature: ClassVar[float] = 1.0
-    convex: ClassVar[bool] = True
+    formula: ClassVar[str | None] = None  # none of the kernels: its sums come from a table of values
 
     def __init__(self, shape: Sequence[int], rows: ArrayLike, columns: ArrayLike, values: ArrayLike) -> None:
         self.shape = tuple(int(side) for side in shape)
@@ -59,15 +56,7 @@ class MatrixCompletion(LinearModel):
             )
         place = row * self.shape[1] + column
         unit = sp.csr_array((np.ones(n), place, np.arange(n + 1)), shape=(n, self.shape[0] * self.shape[1]))
-        self.matrix, self.offsets = samples("MatrixCompletion", unit, values)
-
-    def loss(self, t: Array) -> Array:
-        """Return ½t², t = X_{r_i c_i} − v_i."""
-        return half_square(t)
-
-    def slope(self, t: Array) -> Array:
-        """Return t."""
-        return t
+        super().__init__(unit, values)
 
 
 def _places(name: str, index: ArrayLike, side: int) -> Indices:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,8 +68,8 @@ class Sharded:
         at_once: int = TILE_VALUES,
     ) -> None:
         self.parts = tuple(parts)
-        self._check_parts()
-        here = [part for part in self.parts if isinstance(part, Problem)]
+        self._here = self._checked_parts()
+        here = [*self._here.values()]
         if len(here) < len(self.parts) and (sizes is None or dim is None):
             raise ValueError(
                 "Sharded has parts that are functions, and does not call them to find out how large they are: give sizes=[…], "
@@ -76,41 +77,39 @@ class Sharded:
             )
         self.sizes = tuple(int(part.n) for part in here) if sizes is None else tuple(sizes)
         self.dim = int(here[0].dim) if dim is None else dim
-        for name, value in (("dim", self.dim), ("copies", copies), ("at_once", at_once), *_named(self.sizes)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(f"Sharded needs {name} to be a whole number of at least 1; got {value!r}.")
+        for number, size in enumerate(self.sizes):
+            _check_whole(f"sizes[{number}]", size)
+        for name, value in (("dim", self.dim), ("copies", copies), ("at_once", at_once)):
+            _check_whole(name, value)
         if len(self.sizes) != len(self.parts):
             raise ValueError(
                 f"Sharded has {len(self.parts)} parts and {len(self.sizes)} sizes; give one for each."
             )
         self.copies, self.at_once = int(copies), int(at_once)
-        known = {number: part for number, part in enumerate(self.parts) if isinstance(part, Problem)}
-        self._built = {
-            number: check_part(number, part, int(self.sizes[number]), self.dim)
-            for number, part in known.items()
-        }
+        for number, part in self._here.items():
+            check_part(number, part, int(self.sizes[number]), self.dim)
+        self._built = dict(self._here)
         self._last: tuple[Query, _Plan] | None = None
 
-    def _check_parts(self) -> None:
-        """Raise an error if a part is neither a problem nor a function."""
+    def _checked_parts(self) -> dict[int, Problem]:
+        """Return the parts that are problems; raise an error if another is no function."""
         if not self.parts:
             raise ValueError("Sharded needs at least one part.")
+        here = {number: part for number, part in enumerate(self.parts) if isinstance(part, Problem)}
         for number, part in enumerate(self.parts):
-            if not isinstance(part, Problem) and not callable(part):
+            if number not in here and not callable(part):
                 raise TypeError(
                     f"Part {number} of Sharded should be a problem, or a function without arguments that returns one; got "
                     f"{type(part).__name__}."
                 )
+        return here
 
     def __repr__(self) -> str:
         return f"Sharded({len(self.parts)} parts, n={self.n}, dim={self.dim})"
 
     def __getstate__(self) -> dict[str, object]:
         """What was built or planned here is not sent elsewhere."""
-        built = {
-            number: part for number, part in self._built.items() if isinstance(self.parts[number], Problem)
-        }
-        return self.__dict__ | {"_built": built, "_last": None}
+        return vars(self) | {"_built": dict(self._here), "_last": None}
 
     @property
     def n(self) -> int:
@@ -130,9 +129,9 @@ class Sharded:
     def loader(self, number: int) -> Loader | None:
         """How to build a part elsewhere; None for one that is here."""
         part = self.parts[number]
-        return (
-            None if isinstance(part, Problem) else Building(number, part, int(self.sizes[number]), self.dim)
-        )
+        if isinstance(part, Problem):
+            return None
+        return partial(_build, number, part, int(self.sizes[number]), self.dim)
 
     def values(self, points: Array, components: Indices) -> Array:
         """Return f_i(x) for every point (rows) and component (columns)."""
@@ -157,8 +156,7 @@ class Sharded:
                 return None
             for place, index in zip(mine.tolist(), np.split(found.index, found.starts[1:-1]), strict=True):
                 lists[place] = index
-        starts = np.concatenate([[0], np.cumsum([index.size for index in lists])]).astype(np.int64)
-        return Pattern(starts, np.concatenate(lists))
+        return Pattern.of(lists)
 
     # ------------------------------------------------------------------ queries, part by part
 
@@ -253,8 +251,7 @@ class Sharded:
         return _Plan(np.concatenate([[0], np.cumsum(counts)]), components[order], owner[order], [])
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Plan:
+class _Plan(NamedTuple):
     """Where the parts begin in a batch sorted by them; its components and their owners; the tiles of a paired query."""
 
     edges: Indices
@@ -263,17 +260,8 @@ class _Plan:
     runs: list[Tile]
 
 
-@dataclasses.dataclass(frozen=True)
-class Building:
-    """How to build a part, wherever that is."""
-
-    number: int
-    load: Loader
-    n: int
-    dim: int
-
-    def __call__(self) -> Problem:
-        return check_part(self.number, self.load(), self.n, self.dim)
+def _build(number: int, load: Loader, n: int, dim: int) -> Problem:
+    return check_part(number, load(), n, dim)
 
 
 def check_part(number: int, part: object, n: int, dim: int) -> Problem:
@@ -289,5 +277,6 @@ def check_part(number: int, part: object, n: int, dim: int) -> Problem:
     return part
 
 
-def _named(sizes: Sequence[int]) -> list[tuple[str, int]]:
-    return [(f"sizes[{number}]", size) for number, size in enumerate(sizes)]
+def _check_whole(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"Sharded needs {name} to be a whole number of at least 1; got {value!r}.")

@@ -322,7 +322,6 @@ def _attached(answering: Answering, diagnosed: bool) -> dict[str, Any]:
     return {
         "objective": objective,
         "gradient": able.gradient,
-        "support": able.support,
         "pattern": able.pattern,
         "dtype": able.dtype,
     }

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from zofw.core import Answer, Array, Batch, EvaluationError, Indices, Pattern, Query, Reporting, Task
+from zofw.core import Answer, Array, Batch, EvaluationError, Pattern, Query, Reporting, Task
 from zofw.run.files.store import MemoryStore, RunFiles, write_alone
 from zofw.run.given import refuse
 from zofw.run.record.run import Run, RunView
@@ -51,9 +51,9 @@ class Session(RunView):
     dim, n
         Dimension of x and number of components.
     <settings>
-    objective, gradient, support, pattern
-        Exact mean, for diagnosis; its gradient, for first-order methods; the coordinates that a
-        batch depends on, for lazy laws; and those of each component of a batch.
+    objective, gradient, pattern
+        Exact mean, for diagnosis; its gradient, for first-order methods; and the coordinates that
+        each component of a batch depends on.
     observers
         Called with the session after every iteration; raising StopIteration stops the run.
     dtype
@@ -97,7 +97,6 @@ class Session(RunView):
         n: int = 1,
         objective: Callable[[Array], float] | None = None,
         gradient: Callable[[Array], Array] | None = None,
-        support: Callable[[Batch], Indices] | None = None,
         pattern: Callable[[Batch], Pattern | None] | None = None,
         observers: Sequence[Observer] = (),
         dtype: DTypeLike = np.float64,
@@ -106,7 +105,7 @@ class Session(RunView):
     ) -> None:
         refuse({name: 0 for name in settings if name not in Settings.__annotations__}, Session)
         spec = Spec(set=set, dim=dim, n=n, outputs=outputs, **settings)
-        attached = Attached(None, None, objective, gradient, support, pattern, observers, dtype)
+        attached = Attached(None, None, objective, gradient, pattern, observers, dtype)
         self.take(*begin(spec, attached), attached)
 
     def take(self, run: Run, task: Task, attached: Attached) -> None:
@@ -347,7 +346,7 @@ class Session(RunView):
         """Continue a saved run bit for bit; with other limits (budget, max_iter, …), as far as they allow.
 
         Events that ``minimize(…, checkpoint=path)`` wrote to the log beside the file are applied, so no
-        answer is paid twice. ``objective``, ``gradient``, ``support``, ``pattern``, ``observers`` and
+        answer is paid twice. ``objective``, ``gradient``, ``pattern``, ``observers`` and
         ``dtype`` are those of the constructor. For a set or method of your own, give the object again
         as ``set`` or ``method``, or its class in ``known`` under ``"module:name"``; it must equal what
         was saved. A set that is no dataclass is not in the file and has to be given again.

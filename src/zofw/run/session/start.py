@@ -22,7 +22,6 @@ from zofw.core import (
     Composing,
     ConvexSet,
     FirstOrderTask,
-    Indices,
     MethodLike,
     Outer,
     Pattern,
@@ -51,7 +50,6 @@ class Attached:
     method: MethodLike | None = None
     objective: Callable[[Array], float] | None = None
     gradient: Callable[[Array], Array] | None = None
-    support: Callable[[Batch], Indices] | None = None
     pattern: Callable[[Batch], Pattern | None] | None = None
     observers: Sequence[Observer] = ()
     dtype: DTypeLike = np.float64
@@ -154,8 +152,6 @@ def make_task(
     task = Task(region, of.dim, of.n, granted, of.limits.max_iter, inside=bool(of.inside))
     task.gap_tol, task.resolution, task.draw = of.gap_tol, of.resolution, kernels.drawing()
     task.outer, task.each, task.workers, task.in_order = of.outer, each, of.workers, of.in_order
-    if attached.support is not None:
-        task.support = Sealed(attached.support)
     if structured:
         task.known_pattern = Sealed(attached.pattern or no_pattern)
     return FirstOrderTask(**vars(task), gradient=attached.gradient or no_gradient) if first_order else task
