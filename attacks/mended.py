@@ -81,7 +81,13 @@ def _resolution(finding: Finding, rng: np.random.Generator) -> None:
     resolution = float(10 ** rng.uniform(-4, 0))
     try:
         zofw.minimize(
-            fun, region, dim=dim, budget=80, rng=int(rng.integers(1000)), inside=True, resolution=resolution
+            fun,
+            region,
+            dim=dim,
+            budget=80,
+            rng=int(rng.integers(1000)),
+            inside=True,
+            options={"resolution": resolution},
         )
     except ValueError as error:
         finding.check("resolution" in str(error), f"refused with «{error}»")

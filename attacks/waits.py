@@ -35,7 +35,7 @@ if __name__ == "__main__":
     "an evaluation that never ends, timeout=1": """
 print("ready", flush=True)
 try:
-    solve(zofw.problems.BlackBox(lambda x, i: time.sleep(600) or 0.0, dim=6, n=3), "zo-fw", timeout=1.0)
+    solve(zofw.problems.BlackBox(lambda x, i: time.sleep(600) or 0.0, dim=6, n=3), "zo-fw", options={"timeout": 1.0})
 except zofw.EvaluationError as error:
     sys.exit(4)
 """,
@@ -45,7 +45,7 @@ class Deaf(concurrent.futures.Executor):
         return concurrent.futures.Future()
 print("ready", flush=True)
 try:
-    solve(Sum().problem(), "zo-fw", workers=Deaf(), timeout=1.0)
+    solve(Sum().problem(), "zo-fw", workers=Deaf(), options={"timeout": 1.0})
 except (zofw.EvaluationError, RuntimeError) as error:
     sys.exit(4)
 """,

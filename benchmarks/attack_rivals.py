@@ -189,7 +189,7 @@ def white_box(problem, steps=1_000):
 
 def default(problem):
     """The default method of this library."""
-    result = zofw.minimize(problem, zofw.L2Ball(RADIUS), budget=BUDGET, rng=1, progress=False)
+    result = zofw.minimize(problem, zofw.L2Ball(RADIUS), budget=BUDGET, rng=1, options={"progress": False})
     margins = problem.margins(result.x)
     return result.nfev, (float(margins.mean()), float((margins < 0).mean()))
 

@@ -211,7 +211,12 @@ def residual_vectors(problem: Problem) -> None:
 def whole_sum(problem: Problem) -> None:
     box = zofw.Box(problem.lower, problem.upper)
     zofw.minimize(
-        problem.total, problem.set or box, x0=problem.x0, budget=problem.limit, rng=0, progress=False
+        problem.total,
+        problem.set or box,
+        x0=problem.x0,
+        budget=problem.limit,
+        rng=0,
+        options={"progress": False},
     )
 
 

@@ -130,8 +130,8 @@ def whole_runs(evaluations: int, pause: float) -> None:
         with ThreadPoolExecutor(8) as pool:
             began, own = time.perf_counter(), time.process_time()
             result = zofw.minimize(
-                f, zofw.Box(-1.0, 1.0), dim=DIM, budget=evaluations, rng=0, workers=pool, in_order=in_order,
-                method="interpolation", progress=False,
+                f, zofw.Box(-1.0, 1.0), dim=DIM, budget=evaluations, rng=0, workers=pool, options={"in_order": in_order, "progress": False},
+                method="interpolation",
             )  # fmt: skip
             total, own = time.perf_counter() - began, time.process_time() - own
         share, rounds = total / (result.nfev * pause), result.nfev / 8

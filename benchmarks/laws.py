@@ -40,7 +40,9 @@ SETTINGS = {"fig1": fig1, "open-loop": open_loop}
 def curve(problem, setting, law, seed, budget, marks):
     """The objective at the given numbers of queries."""
     ball, method = setting(law)
-    result = zofw.minimize(problem, ball, method=method, budget=budget, rng=seed, diagnose=40, progress=False)
+    result = zofw.minimize(
+        problem, ball, method=method, budget=budget, rng=seed, diagnose=40, options={"progress": False}
+    )
     return np.interp(marks, result.trace.queries, result.trace.objective)
 
 

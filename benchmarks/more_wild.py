@@ -239,7 +239,7 @@ def ours(method: str):
             budget=problem.limit,
             rng=0,
             diagnose=0,
-            progress=False,
+            options={"progress": False},
         )
 
     return run

@@ -139,7 +139,13 @@ def explore_correct(oracle: Oracle) -> None:
     problem = oracle.problem
     f = zofw.problems.BlackBox(oracle, dim=len(problem.x0))
     zofw.minimize(
-        f, problem.set, method="explore-correct", budget=oracle.evaluations, rng=0, diagnose=0, progress=False
+        f,
+        problem.set,
+        method="explore-correct",
+        budget=oracle.evaluations,
+        rng=0,
+        diagnose=0,
+        options={"progress": False},
     )
 
 
@@ -206,7 +212,7 @@ def run_ours(instance: Instance, method="auto", inside=False, seed=0, budgets=BU
     begin = time.process_time()
     result = zofw.minimize(
         black_box, problem.set, method=method, budget=at[-1], rng=seed, diagnose=0, inside=inside,
-        observers=[watch], progress=False,
+        callback=watch, options={"progress": False},
     )  # fmt: skip
     seconds = (time.process_time() - begin - inner[0]) / result.nfev
     if not problem.set.contains(result.x, 1e-8):

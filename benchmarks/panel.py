@@ -211,7 +211,7 @@ def run(entry: Entry, seed: int) -> dict[str, Any]:
         budget=int(entry.points[-1]),
         rng=seed,
         diagnose=0,
-        observers=[lambda session: seen.append((session.nfev, np.array(session.state.x)))],
+        callback=lambda session: seen.append((session.nfev, np.array(session.state.x))),
         **entry.options,
     )
     values = [value([x for queries, x in seen if queries <= point][-1]) for point in entry.points[:-1]]

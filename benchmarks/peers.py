@@ -160,7 +160,9 @@ def ours(problem, set, seed, evaluations, *, components):
     """Values of the iterate after each evaluation."""
     f, each = (problem, problem.n) if components else (_sum(problem), 1)
     begin = time.monotonic()
-    result = zofw.minimize(f, set, budget=each * evaluations, rng=seed, diagnose=60, structure=False)
+    result = zofw.minimize(
+        f, set, budget=each * evaluations, rng=seed, diagnose=60, options={"structure": False}
+    )
     seconds = time.monotonic() - begin
     spent, values = np.array(result.trace.queries) / each, np.array(result.trace.objective)
     held = values[np.searchsorted(spent, np.arange(evaluations + 1), side="right") - 1]

@@ -52,7 +52,7 @@ def explore_correct(path: Path) -> None:
         weights.append({atom.dense().tobytes(): float(w) for atom, w in atoms})
 
     zofw.minimize(
-        problem, region, method="explore-correct", budget=400_000, rng=0, observers=[watch], diagnose=0
+        problem, region, method="explore-correct", budget=400_000, rng=0, callback=watch, diagnose=0
     )
     queries = np.array([row["queries"] for row in rows])
     plt = plotting()
@@ -126,7 +126,7 @@ def interpolation(path: Path) -> None:
         method="interpolation",
         budget=80,
         rng=0,
-        observers=[watch],
+        callback=watch,
         diagnose=0,
     )
     X = np.array(points)

@@ -102,7 +102,13 @@ def main() -> None:
         runs = {
             structure: [
                 zofw.minimize(
-                    problem, X, x0=x0, budget=int(given.budget), rng=s, structure=structure, diagnose=1000
+                    problem,
+                    X,
+                    x0=x0,
+                    budget=int(given.budget),
+                    rng=s,
+                    options={"structure": structure},
+                    diagnose=1000,
                 )
                 for s in range(given.seeds)
             ]

@@ -78,7 +78,7 @@ def ours(problem: Problem, solver: str, budget: int, seed: int) -> tuple[float, 
     n = problem.n if told else 1
     asked = Asked(problem, 10**9, seed)
     fun = (lambda x, i: asked(x, i)) if told else (lambda x: asked(x))
-    given = {"n": n} if told else {"worse": np.inf} if problem.walls else {}
+    given = {"n": n} if told else {"options": {"worse": np.inf}} if problem.walls else {}
     if problem.walls and told:
         given["on_error"] = "skip"
     result = zofw.minimize(
@@ -87,7 +87,7 @@ def ours(problem: Problem, solver: str, budget: int, seed: int) -> tuple[float, 
         x0=problem.x0,
         budget=budget * n,
         rng=seed,
-        progress=False,
+        options={"progress": False},
         **given,
     )
     used = len(asked.observed)

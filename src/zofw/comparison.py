@@ -24,7 +24,7 @@ import numpy as np
 
 from zofw.core import Array, MethodLike, Problem
 from zofw.extras import extra
-from zofw.run.minimize import minimize
+from zofw.run.minimize import solve
 from zofw.sets import SetLike
 from zofw.storage import write_whole
 
@@ -112,7 +112,7 @@ def compare(
     for label, method in methods.items():
         runs = []
         for seed in range(seeds):
-            run = minimize(fun, set, method=method, budget=budget, rng=seed, diagnose=diagnose, **options)
+            run = solve(fun, set, method=method, budget=budget, rng=seed, diagnose=diagnose, **options)
             runs.append(run)
             watch(f"{label}, seed {seed}: objective {number(run.fun, 5)}, {run.nfev:,} queries")
         results[label] = tuple(runs)

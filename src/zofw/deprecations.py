@@ -60,6 +60,15 @@ def deprecated(*, since: str, removed: str, instead: str) -> Callable[[Callable[
     return mark
 
 
+def deprecated_keyword(name: str, *, since: str, removed: str, instead: str, stacklevel: int) -> None:
+    """Warn that a keyword is deprecated, at the line of the caller ``stacklevel`` calls up."""
+    warnings.warn(
+        f"{name}= is deprecated since zofw {since} and will be removed in {removed}. Write {instead} instead.",
+        DeprecationWarning,
+        stacklevel=stacklevel,
+    )
+
+
 def moved(name: str, home: str, *, removed: str) -> Any:
     """Return a name of zofw from the package that has it now, with a warning that says what to write.
 

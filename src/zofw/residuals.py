@@ -14,7 +14,7 @@ from zofw.core import WORST, Array, EvaluationError, Indices, Problem
 from zofw.outer import SumOfSquares
 from zofw.problems import BlackBox
 from zofw.run.given import first_known, numbers, starting_point
-from zofw.run.minimize import minimize
+from zofw.run.minimize import solve
 from zofw.sets import Box, Region, SetLike, as_set
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def least_squares(
         problem = _problem(fun, dim, m, worse, region, start, settings)
     else:
         problem = BlackBox(lambda x, i: fun(x, i), dim=dim, n=n)
-    result = minimize(problem, region, **settings)  # type: ignore[arg-type]
+    result = solve(problem, region, **settings)  # type: ignore[arg-type]
     result["covariance"] = _covariance(np.asarray(result["jac"]), result.fun)
     return result
 

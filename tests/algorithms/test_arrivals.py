@@ -147,7 +147,7 @@ def test_threads_pay_for_every_call_and_for_no_other():
         return f(x)
 
     with ThreadPoolExecutor(4) as pool:
-        result = zofw.minimize(slow, BOX, dim=D, budget=70, rng=0, workers=pool, progress=False)
+        result = zofw.minimize(slow, BOX, dim=D, budget=70, rng=0, workers=pool, options={"progress": False})
     assert len(calls) == result.nfev == sum(result.ledger.values()) <= 70
     assert result.fun == min(f(x) for x in calls)
 
@@ -160,7 +160,7 @@ def test_points_that_fail_are_given_up_one_by_one():
 
     with ThreadPoolExecutor(4) as pool:
         result = zofw.minimize(
-            fails, BOX, dim=D, budget=90, rng=0, workers=pool, on_error="skip", progress=False
+            fails, BOX, dim=D, budget=90, rng=0, workers=pool, on_error="skip", options={"progress": False}
         )
     assert result.nfev <= 90 and result.ledger["failed"] > 0 and result.fun < f(np.zeros(D))
 
@@ -174,8 +174,8 @@ def test_the_file_of_a_run_replays_the_arrivals_to_the_bit(tmp_path):
             raise StopIteration
 
     with ThreadPoolExecutor(4) as pool:
-        settings = {"dim": D, "budget": 60, "rng": 0, "workers": pool, "progress": False}
-        zofw.minimize(f, BOX, checkpoint=path, observers=[stop], **settings)
+        settings = {"dim": D, "budget": 60, "rng": 0, "workers": pool, "options": {"progress": False}}
+        zofw.minimize(f, BOX, checkpoint=path, callback=stop, **settings)
         again = zofw.Session.resume(path)
         assert (again.state.values.tobytes(), again.state.due.tobytes()) == stops[0]
         result = zofw.minimize(f, BOX, checkpoint=path, resume=True, **settings)

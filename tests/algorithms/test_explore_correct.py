@@ -269,7 +269,7 @@ def test_a_sum_without_noise_ends_by_itself_at_a_coarse_resolution(resolution, s
     draw = np.random.default_rng(seed)
     Z = draw.standard_normal((40, 6))
     problem = zofw.problems.LeastSquares(Z, Z @ np.full(6, 1 / 6) + 0.1 * draw.standard_normal(40))
-    result = solve(problem, zofw.Simplex(), 40_000, resolution=resolution)
+    result = solve(problem, zofw.Simplex(), 40_000, options={"resolution": resolution})
     assert result.status is zofw.Status.CONVERGED and result.nfev < 20_000
 
 
@@ -285,7 +285,12 @@ def test_a_plateau_of_values_in_steps_is_not_certified(seed):
 def states(problem, region, budget, **options):
     seen = []
     solve(
-        problem, region, budget, observers=[lambda s: seen.append((s.nfev, s.state))], diagnose=0, **options
+        problem,
+        region,
+        budget,
+        callback=lambda session: seen.append((session.nfev, session.state)),
+        diagnose=0,
+        **options,
     )
     return seen
 
@@ -571,7 +576,7 @@ def test_a_certificate_on_a_segment_asks_inside_whatever_the_resolution(seed):
         budget=2000,
         rng=seed,
         inside=True,
-        resolution=0.01,
+        options={"resolution": 0.01},
     )
     assert abs(result.x[0] - 0.6) < 1e-3
 

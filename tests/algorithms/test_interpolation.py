@@ -371,7 +371,7 @@ def test_exact_values_with_infinite_slopes_at_the_boundary_are_not_noise(seed):
     regimes = []
     result = zofw.minimize(
         loss, zofw.Simplex(), x0=start, method="interpolation", budget=240, rng=seed, inside=True,
-        observers=[lambda session: regimes.append(session.state.regime)],
+        callback=lambda session: regimes.append(session.state.regime),
     )  # fmt: skip
     assert "regression" not in regimes and result.fun < loss(zofw.Simplex().clip(start))
 
@@ -482,9 +482,11 @@ def test_a_start_among_walls_looks_for_a_way_out():
     def f(x):
         return np.inf if x[0] > 0.3 else float(((x - 0.2) ** 2).sum())
 
-    result = zofw.minimize(f, "simplex", dim=2, budget=400, rng=0, worse=np.inf)
+    result = zofw.minimize(f, "simplex", dim=2, budget=400, rng=0, options={"worse": np.inf})
     assert result.fun == pytest.approx(0.26, abs=1e-6) and not result.success
-    nowhere = zofw.minimize(lambda x: np.inf, zofw.Box(-1.0, 1.0), dim=3, budget=100, rng=0, worse=np.inf)
+    nowhere = zofw.minimize(
+        lambda x: np.inf, zofw.Box(-1.0, 1.0), dim=3, budget=100, rng=0, options={"worse": np.inf}
+    )
     assert not nowhere.success and nowhere.nfev <= 100
 
 
@@ -556,7 +558,7 @@ def test_the_resolution_is_a_distance_in_the_users_units(region):
     polytope = zofw.Polytope(np.ones((1, D)) / widths, [0.8 * D], bounds=[(0.0, w) for w in widths])
     region = zofw.Box(np.zeros(D), widths) if region == "box" else polytope
     f = ellipsoid(widths)
-    result, asked = run(f, region, 300, x0=0.5 * widths, resolution=1e-2)
+    result, asked = run(f, region, 300, x0=0.5 * widths, options={"resolution": 1e-2})
     points = np.unique(asked, axis=0)  # one of them twice, for the noise
     away = np.linalg.norm(points[:, None] - points, axis=2) + np.eye(len(points))
     assert len(points) >= len(asked) - 1 and away.min() >= (1 - 1e-6) * 1e-2
@@ -576,7 +578,7 @@ def test_noise_in_a_curved_valley_does_not_end_above_the_start(seed):
 
 def test_slopes_inside_the_set_certify_no_kink_between_them_and_x():
     c = np.array([0, 0, 0, 0, 0.6975, 0.3025, 0, 0])
-    region, options = zofw.Simplex(), {"budget": 400, "rng": 0, "resolution": 8.5e-4}
+    region, options = zofw.Simplex(), {"budget": 400, "rng": 0, "options": {"resolution": 8.5e-4}}
     result = zofw.minimize(lambda x: np.abs(x - c).sum(), region, dim=8, **options)
     bound = float(result.trace["bound"][-1])
     assert result.fun <= bound
@@ -606,7 +608,13 @@ def test_points_at_which_f_fails_do_not_end_a_run(kind, raises):
 
         region = zofw.Box(-1.0, 1.0)
         result = zofw.minimize(
-            f, region, x0=np.zeros(5) + 0.01 * seed, budget=150, rng=seed, on_error="skip", progress=False
+            f,
+            region,
+            x0=np.zeros(5) + 0.01 * seed,
+            budget=150,
+            rng=seed,
+            on_error="skip",
+            options={"progress": False},
         )
         assert result.success or result.nfev > 100
         assert len(calls) - len(set(calls)) <= 10  # first points once more, and whether values repeat

@@ -244,7 +244,7 @@ def test_random_values_are_left_to_explore_correct() -> None:
 
 @pytest.mark.parametrize(("structure", "method"), [(True, "ridge-newton"), (False, "explore-correct")])
 def test_auto_takes_it_where_coordinates_are_known_and_says_so(structure: bool, method: str) -> None:
-    result = zofw.minimize(text(), zofw.L1Ball(5.0), budget=20_000, rng=0, structure=structure)
+    result = zofw.minimize(text(), zofw.L1Ball(5.0), budget=20_000, rng=0, options={"structure": structure})
     assert result.method == method
     assert any(method in reason for reason in result.reasons.values())
 

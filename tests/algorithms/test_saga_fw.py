@@ -55,7 +55,9 @@ def test_structure_changes_the_price_and_nothing_else() -> None:
     Z = sp.csr_array(sp.random_array((60, 30), density=0.1, random_state=rng, format="csr"))
     f = Logistic(Z, np.where(rng.random(60) < 0.5, -1.0, 1.0))
     known, unknown = (
-        zofw.minimize(f, zofw.L1Ball(5.0), method=SAGAFW(3, 0.05), max_iter=40, rng=0, structure=structure)
+        zofw.minimize(
+            f, zofw.L1Ball(5.0), method=SAGAFW(3, 0.05), max_iter=40, rng=0, options={"structure": structure}
+        )
         for structure in (True, False)
     )
     np.testing.assert_allclose(known.x, unknown.x, atol=1e-8)

@@ -22,7 +22,13 @@ class Rastrigin:
 
 
 def run(f, dim=2, **more):
-    settings = {"method": "interpolation", "budget": 500 * dim, "rng": 0, "diagnose": 0, "progress": False}
+    settings = {
+        "method": "interpolation",
+        "budget": 500 * dim,
+        "rng": 0,
+        "diagnose": 0,
+        "options": {"progress": False},
+    }
     problem = zofw.problems.BlackBox(f, dim=dim)
     return zofw.minimize(problem, zofw.Box(-5.0, 5.0), **(settings | more))
 

@@ -360,7 +360,13 @@ def test_radii_below_the_resolution_are_refused_or_end_the_run():
         )
     shrinking = zofw.papers.ZOSFW(radius=zofw.schedules.Power(0.5, 1.0), directions=2)
     result = zofw.minimize(
-        lambda x: float(x @ x), zofw.Simplex(), dim=3, method=shrinking, budget=9_000, rng=0, resolution=0.1
+        lambda x: float(x @ x),
+        zofw.Simplex(),
+        dim=3,
+        method=shrinking,
+        budget=9_000,
+        rng=0,
+        options={"resolution": 0.1},
     )
     assert (
         result.status is zofw.Status.STALLED and "says that they are one" in result.message and result.nit > 3

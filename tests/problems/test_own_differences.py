@@ -108,10 +108,12 @@ def test_a_desk_asks_for_own_coordinates_and_gives_the_bits_of_minimize(method, 
 
 def test_structure_can_be_switched_off_and_stays_off(tmp_path):
     arguments = {"method": zofw.papers.SAGAFW(batch_size=3, step_size=0.1), "rng": 0}
-    off = zofw.minimize(LOGISTIC, zofw.L1Ball(2.0), max_iter=6, structure=False, **arguments)
+    off = zofw.minimize(LOGISTIC, zofw.L1Ball(2.0), max_iter=6, options={"structure": False}, **arguments)
     assert off.nfev == N * (D + 1) + 5 * 6 * (D + 1)
     path = tmp_path / "run"
-    zofw.minimize(LOGISTIC, zofw.L1Ball(2.0), max_iter=2, structure=False, checkpoint=path, **arguments)
+    zofw.minimize(
+        LOGISTIC, zofw.L1Ball(2.0), max_iter=2, options={"structure": False}, checkpoint=path, **arguments
+    )
     assert zofw.resume(path, LOGISTIC, max_iter=6).nfev == off.nfev
 
 
@@ -216,7 +218,7 @@ def test_the_default_certifies_by_the_support_of_its_components():
             budget=300_000,
             gap_tol=1e-4,
             rng=0,
-            structure=structure,
+            options={"structure": structure},
         )
         for structure in (True, False)
     )

@@ -159,7 +159,9 @@ def test_a_run_stays_where_it_began(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"timeout": 60.0}, {"on_error": zofw.Retry(0)}], ids=["plain", "timeout", "retry"]
+    "given",
+    [{}, {"options": {"timeout": 60.0}}, {"on_error": zofw.Retry(0)}],
+    ids=["plain", "timeout", "retry"],
 )
 def test_the_first_bad_value_ends_the_buying(given):
     calls = itertools.count(1)
@@ -256,7 +258,7 @@ class Deaf(Executor):
 def test_a_time_limit_holds_for_an_executor_that_never_answers():
     begun = time.monotonic()
     with pytest.raises((zofw.EvaluationError, RuntimeError)):
-        solve(component, workers=Deaf(), timeout=0.5)
+        solve(component, workers=Deaf(), options={"timeout": 0.5})
     assert time.monotonic() - begun < 20
 
 

@@ -65,8 +65,8 @@ def _find_tests(folder: str) -> None:
 @pytest.mark.parametrize("method", zofw.methods())
 def test_every_method_gives_the_same_bits(method, client):
     with ThreadPoolExecutor(sum(client.nthreads().values())) as threads:
-        whole = killable.run(method, None, killable.problem(), workers=threads, in_order=True)
-    result = killable.run(method, None, killable.problem(), workers=client, in_order=True)
+        whole = killable.run(method, None, killable.problem(), workers=threads, options={"in_order": True})
+    result = killable.run(method, None, killable.problem(), workers=client, options={"in_order": True})
     np.testing.assert_array_equal(result.x, whole.x)
     assert result.ledger == whole.ledger and result.nrecomputed == 0
 
@@ -189,8 +189,12 @@ def test_every_method_with_one_two_and_eight_workers_and_a_kill_every_few_second
             client.register_plugin(FindTests(str(HERE)))
             for method in zofw.methods():
                 with ThreadPoolExecutor(workers) as pool:
-                    whole = killable.run(method, None, killable.problem(), workers=pool, in_order=True)
-                result = killable.run(method, None, killable.problem(), workers=client, in_order=True)
+                    whole = killable.run(
+                        method, None, killable.problem(), workers=pool, options={"in_order": True}
+                    )
+                result = killable.run(
+                    method, None, killable.problem(), workers=client, options={"in_order": True}
+                )
                 np.testing.assert_array_equal(result.x, whole.x)
             if workers == 8:
                 whole = killable.run("zsfw-dvr", None, killable.problem(), budget=20_000, max_iter=200)
@@ -221,7 +225,7 @@ def test_a_worker_that_joins_late_takes_part(tmp_path):
                 time.sleep(1.1 * module.COUNT_SECONDS)
 
         box = BlackBox(known, dim=killable.DIM, n=killable.N)
-        result = killable.run("zo-fw", None, box, workers=client, observers=[join])
+        result = killable.run("zo-fw", None, box, workers=client, callback=join)
     np.testing.assert_array_equal(result.x, whole.x)
     assert len(list(tmp_path.iterdir())) == 2
 

@@ -75,7 +75,7 @@ def processes():
 
 @pytest.mark.parametrize("method", NAMES)
 def test_every_method_gives_the_same_bits(method, threads, processes):
-    settings = {"in_order": True}
+    settings = {"options": {"in_order": True}}
     whole = killable.run(method, None, killable.problem(), workers=one_after_another(3), **settings)
     for pool in (threads, processes):
         result = killable.run(method, None, killable.problem(), workers=pool, **settings)
@@ -104,7 +104,7 @@ def test_workers_as_a_number_an_executor_or_a_map_give_the_same_bits(threads):
         with lock:
             return float((x - 0.2) @ (x - 0.2))
 
-    settings = {"dim": 6, "budget": 60, "rng": 0, "method": "interpolation", "in_order": True}
+    settings = {"dim": 6, "budget": 60, "rng": 0, "method": "interpolation", "options": {"in_order": True}}
     found = [
         zofw.minimize(f, "simplex", workers=given, **settings)
         for given in (3, threads, threads.map, one_after_another(3))
@@ -396,7 +396,13 @@ def test_errors_on_workers_are_met_as_at_home(threads, processes, tmp_path):
     slow = BlackBox(Sleepy(), dim=3)
     with pytest.raises(zofw.EvaluationError, match="did not answer within"):
         zofw.minimize(
-            slow, zofw.Simplex(), budget=100, method="zo-fw", workers=processes, timeout=0.05, diagnose=0
+            slow,
+            zofw.Simplex(),
+            budget=100,
+            method="zo-fw",
+            workers=processes,
+            options={"timeout": 0.05},
+            diagnose=0,
         )
     with pytest.raises(zofw.run.ExecutorError, match="could not do its task"):
         zofw.minimize(Odd(), zofw.Simplex(), budget=100, method="zo-fw", workers=processes, diagnose=0)
@@ -537,7 +543,14 @@ def test_the_log_says_how_workers_are_busy_and_names_one_that_hangs(monkeypatch,
 
     with ThreadPoolExecutor(3) as pool, caplog.at_level("INFO", logger="zofw"):
         zofw.minimize(
-            f, zofw.Box(-1.0, 1.0), dim=4, budget=34, rng=0, workers=pool, max_time=60, method="interpolation"
+            f,
+            zofw.Box(-1.0, 1.0),
+            dim=4,
+            budget=34,
+            rng=0,
+            workers=pool,
+            options={"max_time": 60},
+            method="interpolation",
         )
     assert "of 3 workers busy" in caplog.text and "rounds" in caplog.text and "s left" in caplog.text
     assert "A worker has been busy for" in caplog.text and "near x =" in caplog.text

@@ -85,7 +85,7 @@ NOT_NUMBERS = "should be a list or an array of real numbers"
         ({"dim": 4, "resume": "maybe", "checkpoint": "run.npz"}, ValueError, "resume should be True, False or 'auto'"),
         ({"dim": 4, "callback": 3}, TypeError, "callback should be a function"),
         ({"dim": 4, "checkpoint": 3}, TypeError, "checkpoint should be the path of a file"),
-        ({"dim": 4, "worse": "inf"}, ValueError, "worse should be a number"),
+        ({"dim": 4, "options": {"worse": "inf"}}, ValueError, "worse should be a number"),
         ({"dim": 4, "batch_size": 3}, TypeError, "a setting of a method"),
     ],
 )  # fmt: skip
@@ -255,15 +255,21 @@ def test_values_behind_a_wall_are_worse_than_anything(wall):
     def walled(x):
         return bowl(x) if x[2] <= 0.5 else wall
 
-    result = zofw.minimize(walled, zofw.Box(0.0, 1.0), x0=np.full(4, 0.45), worse=50.0, budget=150, rng=0)
+    result = zofw.minimize(
+        walled, zofw.Box(0.0, 1.0), x0=np.full(4, 0.45), options={"worse": 50.0}, budget=150, rng=0
+    )
     assert result.fun - bowl(np.array([0.2, 0.2, 0.3, 0.3])) < 1e-6
 
 
 def test_a_wall_is_told_to_a_function_and_nan_stays_an_error():
     with pytest.raises(ValueError, match=r"give it there: BlackBox\(…, worse=inf\)"):
-        zofw.minimize(zofw.problems.BlackBox(bowl, dim=4), zofw.Box(0.0, 1.0), worse=np.inf, budget=50)
+        zofw.minimize(
+            zofw.problems.BlackBox(bowl, dim=4), zofw.Box(0.0, 1.0), options={"worse": np.inf}, budget=50
+        )
     with pytest.raises(zofw.EvaluationError):
-        zofw.minimize(lambda x: np.nan, zofw.Box(0.0, 1.0), dim=4, worse=np.inf, budget=50, rng=0)
+        zofw.minimize(
+            lambda x: np.nan, zofw.Box(0.0, 1.0), dim=4, options={"worse": np.inf}, budget=50, rng=0
+        )
 
 
 def test_a_run_tells_the_log_how_it_goes(caplog, monkeypatch):
@@ -333,7 +339,7 @@ def test_a_set_that_is_left_out_and_a_field_that_is_not_there():
 
 def test_worse_is_refused_for_a_sum():
     with pytest.raises(ValueError, match=r"worse=inf works for one function, and this is a sum of n=3"):
-        zofw.minimize(lambda x, i: f(x), zofw.Box(0.0, 1.0), dim=3, n=3, worse=np.inf, budget=50)
+        zofw.minimize(lambda x, i: f(x), zofw.Box(0.0, 1.0), dim=3, n=3, options={"worse": np.inf}, budget=50)
 
 
 @pytest.mark.parametrize("bad", [np.inf, np.nan, None])

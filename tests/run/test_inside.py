@@ -87,7 +87,7 @@ def test_a_resolution_never_leads_out_of_the_set(resolution, known_by, seed):
         return float(((x - 0.3 * seed - np.arange(len(x))) ** 2).sum())
 
     dim = 3 if known_by == "product" else 2
-    settings = {"dim": dim, "budget": 80, "rng": seed, "inside": True, "resolution": resolution}
+    settings = {"dim": dim, "budget": 80, "rng": seed, "inside": True, "options": {"resolution": resolution}}
     result = zofw.minimize(f, region[known_by], **settings)
     assert not any(outside) and len(outside) == result.nfev and hull.contains(result.x[:2])
 

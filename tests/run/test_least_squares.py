@@ -132,7 +132,7 @@ def scenario(x, i):
 )
 def test_functions_of_scenarios_are_minimised(h):
     box = zofw.Box(-np.ones(3), np.ones(3))
-    found = zofw.minimize(scenario, box, n=12, outer=h, budget=12 * 30, rng=0, progress=False)
+    found = zofw.minimize(scenario, box, n=12, outer=h, budget=12 * 30, rng=0, options={"progress": False})
     values = lambda x: float(h.of(np.array([[scenario(x, i) for i in range(12)]]))[0])  # noqa: E731
     starts = np.random.default_rng(0).uniform(-1, 1, (8, 3))
     method = "COBYQA" if np.lib.NumpyVersion(scipy.__version__) >= "1.14.0" else "Nelder-Mead"
@@ -160,7 +160,7 @@ def test_residuals_are_never_worse_than_their_sum(row):
     number, d, m, _ = more_wild.ROWS[row]
     box, budget = zofw.Box(problem.lower, problem.upper), 8 * (d + 1)
     vector = lambda x: more_wild.residuals(number, d, m, x)  # noqa: E731
-    asked = {"x0": problem.x0, "rng": 0, "progress": False}
+    asked = {"x0": problem.x0, "rng": 0}
     own = zofw.least_squares(vector, box, m=m, budget=budget, **asked)
     whole = zofw.minimize(lambda x: float(np.sum(vector(x) ** 2)), box, budget=budget, **asked)
     parts = zofw.minimize(lambda x, i: vector(x)[i] ** 2, box, n=m, budget=m * budget, **asked)

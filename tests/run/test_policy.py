@@ -204,7 +204,7 @@ def test_timeouts(vectorized):
         return float((X**2).sum()) if not vectorized else (X**2).sum(axis=1)[:, None] * np.ones(len(i))
 
     f = BlackBox(values, dim=3, n=2, vectorized=vectorized)
-    settings = {"method": "zo-fw", "budget": 60, "diagnose": 0, "timeout": 1.0}
+    settings = {"method": "zo-fw", "budget": 60, "diagnose": 0, "options": {"timeout": 1.0}}
     began = time.monotonic()
     result = zofw.minimize(f, zofw.Simplex(), on_error=FAST, **settings)
     assert time.monotonic() - began < 80 and result.ledger["failed"] == (8 if vectorized else 1)
@@ -213,12 +213,12 @@ def test_timeouts(vectorized):
         zofw.minimize(f, zofw.Simplex(), **settings)
     release.set()
     with pytest.raises(ValueError, match="timeout should be a positive"):
-        zofw.minimize(f, zofw.Simplex(), **settings | {"timeout": 0})
+        zofw.minimize(f, zofw.Simplex(), **settings | {"options": {"timeout": 0}})
 
 
 def test_a_timed_oracle_that_raises_is_an_error_like_any_other():
     with pytest.raises(zofw.EvaluationError, match="ZeroDivisionError"):
-        solve(Moody(lambda call: call == 4, BAD["exception"]), timeout=5.0)
+        solve(Moody(lambda call: call == 4, BAD["exception"]), options={"timeout": 5.0})
 
 
 def test_waiting_grows_and_ends_with_a_signal(tmp_path):

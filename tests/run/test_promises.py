@@ -253,8 +253,8 @@ def test_a_radius_below_rounding_is_warned_of_on_every_way(way, tmp_path):
                 more = {
                     "plain": {},
                     "checkpoint": {"checkpoint": tmp_path / "run.npz"},
-                    "timeout": {"timeout": 60.0},
-                    "executor": {"executor": pool},
+                    "timeout": {"options": {"timeout": 60.0}},
+                    "executor": {"workers": pool},
                     "on_error": {"on_error": zofw.Retry(1)},
                 }[way]
                 zofw.minimize(one, SIMPLEX, **settings, **more)

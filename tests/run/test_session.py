@@ -49,7 +49,11 @@ def test_a_budget_too_small_for_one_iteration_states_the_least():
 
 @pytest.mark.parametrize(
     ("limit", "status"),
-    [({"max_iter": 3}, "MAX_ITER"), ({"max_lmo": 4}, "MAX_LMO"), ({"max_time": 1e-9}, "MAX_TIME")],
+    [
+        ({"max_iter": 3}, "MAX_ITER"),
+        ({"options": {"max_lmo": 4}}, "MAX_LMO"),
+        ({"options": {"max_time": 1e-9}}, "MAX_TIME"),
+    ],
 )
 def test_limits_stop_with_their_own_status(limit, status):
     result = zofw.minimize(quadratic_sum(), zofw.Simplex(), method="zo-fw", budget=10**6, rng=0, **limit)
@@ -65,14 +69,16 @@ def test_a_target_ends_a_run_at_the_first_value_that_reaches_it(tmp_path):
         "checkpoint": tmp_path / "run.npz",
         "x0": [1.0, 0.0, 0.0, 0.0],
     }
-    result = zofw.minimize(lambda x: float(x @ x), zofw.Simplex(), budget=2000, target=0.5, **given)
+    result = zofw.minimize(
+        lambda x: float(x @ x), zofw.Simplex(), budget=2000, options={"target": 0.5}, **given
+    )
     assert result.status is zofw.Status.TARGET and result.success and result.fun <= 0.5 and result.nfev < 200
     problem = zofw.problems.BlackBox(lambda x: float(x @ x), dim=4)
     lower = zofw.resume(tmp_path / "run.npz", problem, target=0.26)
     assert lower.status is zofw.Status.TARGET and lower.fun <= 0.26 and lower.nfev > result.nfev
     assert zofw.resume(tmp_path / "run.npz", problem, target=0.0).status is zofw.Status.BUDGET
     with pytest.raises(ValueError, match="Nothing would ever stop this run"):
-        zofw.minimize(lambda x: 0.0, zofw.Simplex(), dim=3, target=0.0)
+        zofw.minimize(lambda x: 0.0, zofw.Simplex(), dim=3, options={"target": 0.0})
 
 
 def test_what_fails_is_charged_and_refused_where_the_open_query_could_not_be_paid_any_more():
@@ -222,7 +228,7 @@ def test_what_is_refused_before_the_first_query():
         ({}, "Nothing would ever stop"),
         ({"budget": 0}, "budget should be a positive whole number"),
         ({"budget": 10.5}, "budget should be a positive whole number"),
-        ({"max_time": -1}, "max_time should be a positive number"),
+        ({"options": {"max_time": -1}}, "max_time should be a positive number"),
         ({"budget": 99, "x0": np.ones(2)}, "should have 6 entries; it has 2"),
         ({"budget": 99, "x0": np.full(f.dim, np.nan)}, "not finite"),
         ({"budget": 99, "method": "zo-fv"}, "did you mean"),
@@ -297,8 +303,8 @@ def test_progress_is_quiet_in_pipes_and_shown_on_demand(capsys):
     zofw.minimize(f, zofw.L1Ball(1.0), method="zo-sfw", budget=2000, rng=0)
     assert capsys.readouterr() == ("", "")
     slow = zofw.problems.BlackBox(lambda x: float(__import__("time").sleep(0.02) or x @ x), dim=3)
-    zofw.minimize(slow, zofw.L1Ball(1.0), method="zo-fw", budget=40, rng=0, progress=True)
-    zofw.minimize(slow, zofw.L1Ball(1.0), method="zo-fw", max_iter=8, rng=0, progress=True)
+    zofw.minimize(slow, zofw.L1Ball(1.0), method="zo-fw", budget=40, rng=0, options={"progress": True})
+    zofw.minimize(slow, zofw.L1Ball(1.0), method="zo-fw", max_iter=8, rng=0, options={"progress": True})
     out, err = capsys.readouterr()
     assert out == "" and "zo-fw" in err and "objective" in err
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from zofw.comparison import number
-from zofw.run import Session, minimize
+from zofw.run import Session
+from zofw.run.minimize import solve
 from zofw_paper.cases import NO_CODE, Code
 from zofw_paper.claims import by_heading, figures_of
 from zofw_paper.curves import DIGITS
@@ -128,7 +129,7 @@ def _opens_alike(experiment: Experiment, name: str, curve: Curve, code: Code) ->
         return True  # the budget did not pay for an iteration
     seed, measure, diagnose = experiment.seeds[0], experiment.measure, experiment.diagnose
     asked = Unit("", case, method, curve.lr, seed, measure, diagnose).asked(built(case, code))
-    result = minimize(**asked, observers=[enough])
+    result = solve(**asked, observers=[enough])
     found = np.column_stack([result.trace.queries, result.trace.objective])[: len(curve.opening)]
     return found.shape == np.shape(curve.opening) and np.allclose(
         found, curve.opening, rtol=10.0 ** (1 - DIGITS)

@@ -21,8 +21,9 @@ from zofw import kernels
 from zofw.core import Array, ConvexSet, EvaluationError, MethodLike, Problem, Task
 from zofw.problems import mean_value
 from zofw.registry import UnknownName
-from zofw.run import BudgetError, LockedError, Session, Status, Trace, minimize
+from zofw.run import BudgetError, LockedError, Session, Status, Trace
 from zofw.run.answering.signals import Signals
+from zofw.run.minimize import solve
 from zofw.run.record.result import Result
 from zofw_paper.cases import NO_CODE, Built, Code, Optimum, build_case, optimum
 from zofw_paper.methods import build
@@ -193,7 +194,7 @@ def execute(unit: Unit, tell: Callable[[UnitProgress], None] | None = None) -> U
         watch = _Watch(unit, ready, tell or _listener.progress)
         asked = unit.asked(ready)
         with Signals():
-            result = minimize(**asked, observers=[watch], checkpoint=folder.checkpoint, resume="auto")
+            result = solve(**asked, observers=[watch], checkpoint=folder.checkpoint, resume="auto")
             if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
         watch.annotate(result.trace, result.x)

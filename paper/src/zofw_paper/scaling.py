@@ -24,7 +24,8 @@ import numpy as np
 
 from zofw.core import Answer, Array, MethodLike, Task
 from zofw.problems import Quadratic
-from zofw.run import Session, minimize
+from zofw.run import Session
+from zofw.run.minimize import solve
 from zofw.sets import L1Ball
 from zofw_paper.methods import build, chosen_methods
 from zofw_paper.runner import Watcher
@@ -123,7 +124,7 @@ def attempt(method: Method, problem: Quadratic, T: int, seed: int) -> tuple[int,
             gaps.append(gap(session.x))
 
     made = _settings(method, problem.n, problem.dim, T, T)
-    result = minimize(
+    result = solve(
         problem, BALL, method=made, max_iter=T, rng=seed, diagnose=0, progress=False, observers=[look]
     )
     best = 0.5 * (np.eye(problem.dim)[0] + np.eye(problem.dim)[1])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from zofw.arrays import to_numpy
 from zofw.core import Array, Indices, MethodLike, Seed
 from zofw.problems import BlackBox
-from zofw.run import minimize
+from zofw.run.minimize import solve
 from zofw.run.record.result import Result
 from zofw.sets import L1Ball, L2Ball, LinfBall, SetLike
 
@@ -163,7 +163,7 @@ class UniversalPerturbation(EvasionAttack):
             )
 
         sample = np.empty(0, x.dtype)
-        self.result = minimize(
+        self.result = solve(
             BlackBox(margins, x[0].size, len(x), vectorized=True, at_once=self.batch_size, like=sample),
             self.region,
             method=self.method,

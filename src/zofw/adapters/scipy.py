@@ -15,7 +15,8 @@ from scipy.optimize import Bounds, LinearConstraint, OptimizeWarning
 
 from zofw.core import Array, MethodLike, Seed
 from zofw.problems import BlackBox, mean_value
-from zofw.run import BudgetError, minimize
+from zofw.run import BudgetError
+from zofw.run.minimize import solve
 from zofw.run.record.result import Result
 from zofw.sets import Region, SetLike, as_set, can_clip, without_dictionaries
 
@@ -132,7 +133,7 @@ def solved(problem: BlackBox, region: Region, most: int | None, **settings: Any)
             f"At least 2 evaluations are needed, one of them for the value at the end; {most} were allowed."
         )
     try:
-        result = minimize(problem, region, budget=None if most is None else most - 1, diagnose=0, **settings)
+        result = solve(problem, region, budget=None if most is None else most - 1, diagnose=0, **settings)
     except BudgetError as error:
         error.add_note(f"One of the {most} evaluations that were allowed is kept for the value at the end.")
         raise

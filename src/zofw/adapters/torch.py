@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from zofw.arrays import to_numpy
 from zofw.core import Array
 from zofw.problems import BlackBox
-from zofw.run import minimize
+from zofw.run.minimize import solve
 from zofw.run.record.result import Result
 from zofw.sets import Product, Region, SetLike, as_set, can_project
 
@@ -100,7 +100,7 @@ def minimize_module(
     module.eval()
     try:
         start = parameters.start(region) if x0 is None else to_numpy(x0)
-        result = minimize(problem, region, x0=start, **settings)
+        result = solve(problem, region, x0=start, **settings)
         parameters.load(result.x)
     except BaseException:
         parameters.restore()

@@ -14,7 +14,7 @@ from sklearn.utils import multiclass, parallel, validation
 
 from zofw.core import Array, Matrix, MethodLike
 from zofw.problems import BlackBox
-from zofw.run import minimize
+from zofw.run.minimize import solve
 from zofw.sets import SetLike, as_set, can_clip
 
 NamedEstimator: TypeAlias = tuple[str, base.BaseEstimator]
@@ -67,7 +67,7 @@ class _Voting(base.BaseEstimator):
         seed = int(utilities.check_random_state(self.random_state).randint(2**31 - 1))
         losses(np.array([start, *(alone for alone in np.eye(count) if region.contains(alone))]))
         if count > 1:
-            result = minimize(
+            result = solve(
                 BlackBox(losses, dim=count, vectorized=True),
                 region,
                 x0=best[0][1],

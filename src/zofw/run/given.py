@@ -36,7 +36,7 @@ ELSEWHERE = {
     "constraints": "give them as the set: zofw.minimize(f, [LinearConstraint(…), Bounds(…)], …)",
     "direction": "return −f(x) from the function to maximise f",
     "directions": A_SETTING,
-    "disp": "write progress=True",
+    "disp": "write options={'progress': True}",
     "integrality": "every set is convex, so x is not whole; round the result, or use another library",
     "jac": "only values are used; leave it out",
     "law": A_SETTING,
@@ -51,7 +51,6 @@ ELSEWHERE = {
     "n_iter": "write max_iter=…",
     "n_jobs": WORKERS,
     "n_trials": EVALUATIONS,
-    "options": "every option is a keyword of its own: budget=…, max_iter=…, gap_tol=…",
     "popsize": "no method here has a population; leave it out",
     "radius": A_SETTING,
     "random_state": "write rng=…, a seed or a numpy.random.Generator",
@@ -59,7 +58,7 @@ ELSEWHERE = {
     "sigma0": "no method here has a first step size of this kind; leave it out",
     "step_size": A_SETTING,
     "tol": "write gap_tol=…, which is compared with a bound of the Frank-Wolfe gap",
-    "verbose": "write progress=True",
+    "verbose": "write options={'progress': True}",
 }
 
 

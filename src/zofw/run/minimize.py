@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from functools import partial
+from typing import TYPE_CHECKING, Unpack
 
 from zofw.algorithms import is_first_order
-from zofw.core import Array, EvaluationError, MethodLike, Outer, Problem, Seed
+from zofw.core import Array, EvaluationError, MethodLike, Problem
+from zofw.deprecations import deprecated_keyword
 from zofw.problems import BlackBox
 from zofw.problems.abilities import abilities
 from zofw.run.answering.drive import Answering, Diagnosing, drive
@@ -18,14 +19,15 @@ from zofw.run.answering.engine import ExecutorError, Here
 from zofw.run.answering.policy import Retry, as_policy
 from zofw.run.answering.signals import Signals, look
 from zofw.run.files.store import RunFiles
-from zofw.run.given import as_problem, entropy_of, first_known, numbers, refuse
+from zofw.run.given import ELSEWHERE, as_problem, first_known, numbers, refuse
 from zofw.run.session.resume import check_agreement
 from zofw.run.session.session import Observer, Session
-from zofw.run.spec import LimitSettings, Settings, hands, with_settings
-from zofw.sets import SetLike, as_set, without_dictionaries
+from zofw.run.spec import OF_OPTIONS, Given, Keywords, LimitSettings, Settings, hands, with_settings
+from zofw.sets import Region, SetLike, as_set, without_dictionaries
 
 if TYPE_CHECKING:
     from zofw.run.record.result import Result
+    from zofw.run.session.observers import CallbackLike
     from zofw.run.workers.pools import WorkersLike
     from zofw.run.workers.workers import ExecutorLike
 
@@ -34,22 +36,30 @@ logger = logging.getLogger("zofw")
 GOING_ON = " To go on after failed evaluations, write on_error='skip', or on_error=zofw.Retry(…) to repeat them first."
 
 
-@with_settings
+OPTIONS = {
+    "progress": "Show a bar; by default only on a terminal.",
+    "timeout": "Seconds to wait for one evaluation (for a vectorised ``fun``, one tile).",
+    "worse": "For a function with walls: a value from here on is worse than anything, np.inf for infinity alone;\n"
+    "see :class:`~zofw.problems.BlackBox`. NaN is an error always.",
+} | {one.name: one.metadata["text"] for one in OF_OPTIONS}  # name → text
+DEPRECATED = {
+    "executor": "workers=",
+    "observers": "callback=[…], of functions with an argument named session,",
+} | {name: f"options={{{name!r}: …}}" for name in OPTIONS}  # keyword of its own → what to write instead
+
+
+@partial(with_settings, options=OPTIONS)
 def minimize(
     fun: Problem | Callable[..., float],
     set: SetLike | None = None,
     *,
     dim: int | None = None,
     n: int | None = None,
-    worse: float | None = None,
-    callback: Callable[..., object] | None = None,
-    observers: Sequence[Observer] = (),
-    progress: bool | None = None,
+    callback: CallbackLike | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool | str = False,
     on_error: str | Retry = "raise",
-    timeout: float | None = None,
-    executor: ExecutorLike | None = None,
+    options: Mapping[str, object] | None = None,
     **settings: Unpack[Settings],
 ) -> Result:
     r"""Minimise :math:`\frac1n\sum_i f_i(x)` over a convex set from function values alone.
@@ -65,15 +75,10 @@ def minimize(
     dim, n
         For a function: its dimension, if neither x0 nor the set determines it, and the number of
         components of a sum.
-    worse
-        For a function with walls: a value from here on is worse than anything, ``worse=np.inf`` for infinity alone. See
-        :class:`~zofw.problems.BlackBox`. NaN is an error always.
     <settings>
     callback
-        ``callback(intermediate_result=…)`` after every iteration, or ``callback(x)`` if it has no such argument. Raising
-        StopIteration stops the run with ``success=False``.
-    progress
-        Show a bar; by default only on a terminal.
+        Called after every iteration: ``callback(intermediate_result=…)``, ``callback(session)`` or ``callback(x)``, by the name of
+        its argument; or a list of such functions. Raising StopIteration stops the run with ``success=False``.
     checkpoint
         A file to keep the run in. Every answer is written to a journal beside it before the run goes on. A process that is
         killed pays again only for the evaluation in flight (for a vectorised ``fun``, the tile in flight; for a quick one, up to
@@ -86,12 +91,12 @@ def minimize(
         continued keeps its own settings: ``set``, ``method`` and ``rng`` may be given again and must agree, x0 is not
         looked at, and limits that are given replace the saved ones.
     on_error
-        When the objective raises, returns NaN, infinity or the wrong shape, or exceeds ``timeout``: "raise" an
+        When the objective raises, returns NaN, infinity or the wrong shape, or takes too long: "raise" an
         :class:`~zofw.EvaluationError` with the run saved, "skip" the iteration, or repeat, ``Retry(times, backoff)``.
-    timeout
-        Seconds to wait for one evaluation (for a vectorised ``fun``, one tile).
-    executor
-        Deprecated: write ``workers=``.
+    options
+        Settings that few runs need, as in ``options={"max_time": 3600}``:
+
+        <options>
 
     Returns
     -------
@@ -105,45 +110,77 @@ def minimize(
     >>> result.nfev <= 5_000, zofw.L1Ball(2.0).contains(result.x)
     (True, True)
     """
-    refuse(
-        {name: given for name, given in settings.items() if name not in Settings.__annotations__}, minimize
+    given = _gathered(options or {}, dict(settings))
+    return _solve(
+        fun,
+        set,
+        dim=dim,
+        n=n,
+        callback=callback,
+        checkpoint=checkpoint,
+        resume=resume,
+        on_error=on_error,
+        **given,
     )
+
+
+def _gathered(options: Mapping[str, object], settings: Keywords) -> Keywords:
+    """Return options and settings as keywords of :func:`_solve`; warn of options that are keywords of their own."""
+    refuse(dict.fromkeys(settings.keys() - Settings.__annotations__.keys() - DEPRECATED.keys(), 0), minimize)
+    for name in options.keys() - OPTIONS.keys():
+        advice = ELSEWHERE.get(name, "there are " + ", ".join(sorted(OPTIONS)))
+        raise TypeError(f"minimize has no option {name!r}; {advice}.")
+    for name in settings.keys() & DEPRECATED.keys():
+        deprecated_keyword(name, since="0.2", removed="0.4", instead=DEPRECATED[name], stacklevel=4)
+    limits = LimitSettings.__annotations__
+    return {
+        name: given
+        for name, given in {**settings, **options}.items()
+        if name not in limits or given is not None
+    }
+
+
+def solve(
+    fun: Problem | Callable[..., float],
+    set: SetLike | None = None,
+    *,
+    options: Mapping[str, object] | None = None,
+    **settings: Given,
+) -> Result:
+    """Return the result of :func:`minimize` for adapters, whose options may be keywords of their own."""
+    return _solve(fun, set, **settings | dict(options or {}))
+
+
+def _solve(
+    fun: Problem | Callable[..., float],
+    set: SetLike | None = None,
+    *,
+    dim: int | None = None,
+    n: int | None = None,
+    worse: float | None = None,
+    callback: CallbackLike | None = None,
+    observers: Sequence[Observer] = (),
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool | str = False,
+    on_error: str | Retry = "raise",
+    timeout: float | None = None,
+    executor: ExecutorLike | None = None,
+    workers: WorkersLike | None = None,
+    **settings: Given,
+) -> Result:
+    """Return the result of a run, every option a keyword of its own; None as a limit lifts a saved one."""
+    refuse({name: 0 for name in settings if name not in Settings.__annotations__}, minimize)
     if resume not in (False, True, "auto"):
         raise ValueError(f"resume should be True, False or 'auto'; got {resume!r}.")
-    if callback is not None and not callable(callback):
-        raise TypeError(
-            f"callback should be a function that takes x, or intermediate_result; got {callback!r:.60}."
-        )
     if checkpoint is not None and not isinstance(checkpoint, (str, os.PathLike)):
         raise TypeError(f"checkpoint should be the path of a file; got {checkpoint!r:.60}.")
-    x0 = settings.get("x0")
-    region = as_set(without_dictionaries(set, dim if x0 is None else numbers("x0", x0).size))
-    outer, known, diagnose = settings.get("outer"), settings.get("known"), settings.get("diagnose")
-    if outer is not None and diagnose:
-        raise ValueError(
-            "diagnose=… evaluates means; with outer=… leave it out: the trace has the values paid for."
-        )
-    if known is None:
-        problem = as_problem(fun, region, x0, dim, n, worse)
-    else:
-        problem = as_problem(fun, region, first_known(known), dim, n, worse, "the length of a known point")
-    if outer is not None and problem.n == abilities(problem).outputs == 1:
-        raise ValueError(
-            "outer=… is a function of several components, and f has one: write f(x, i) with n=…, or zofw.least_squares."
-        )
-    if outer is None and isinstance(problem, BlackBox) and problem.worse is not None and problem.n > 1:
-        raise ValueError(
-            f"worse={problem.worse:g} works for one function, and this is a sum of n={problem.n}, whose methods take slopes across it. "
-            "Raise an exception if a component has no value, and choose on_error='skip'; or give outer=zofw.outer.Mean()."
-        )
     if checkpoint is None and resume:
         raise ValueError(f"resume={resume!r} needs the path of a checkpoint: checkpoint=….")
-    from zofw.run.session.observers import callback_observer
+    problem, region = _asked(fun, set, dim, n, worse, settings)
+    from zofw.run.session.observers import as_observers
 
-    watchers = [*observers, *([callback_observer(callback)] if callback is not None else [])]
-    method, rng = settings.get("method", "auto"), settings.get("rng")
-    limits = {name: limit for name, limit in settings.items() if name in LimitSettings.__annotations__}
-    workers = settings.pop("workers", None)
+    watchers = [*observers, *as_observers(callback)]
     with _files(checkpoint) as files, _answering(problem, timeout, on_error) as answering:
         if files is not None and files.exists and not resume:
             raise FileExistsError(
@@ -151,27 +188,11 @@ def minimize(
                 "path, or remove it and the files beside it."
             )
         if files is not None and files.exists:
-            given = {name: cast(float, limit) for name, limit in limits.items() if limit is not None}
-            session = _continue(
-                answering, files, region, method, rng, watchers, outer, given, workers, executor
-            )
-            check_agreement(session.run, settings, files.path)
+            session = _continue(answering, files, region, watchers, settings, workers, executor)
         elif resume is True:
             raise FileNotFoundError(f"There is no run to resume in {checkpoint}; resume='auto' begins one.")
         else:
-            settings["workers"], reason = _employ(answering, workers, executor)
-            session = Session(
-                region,
-                dim=problem.dim,
-                n=problem.n,
-                observers=watchers,
-                outputs=abilities(problem).outputs,
-                **({} if outer else _attached(answering, diagnose is not None or is_first_order(method))),
-                **settings,
-            )
-            session.run.reasons |= reason
-            if files is not None:
-                session.write_to(files)
+            session = _begin(answering, files, region, watchers, settings, workers, executor)
         return _driven(answering, session, progress)
 
 
@@ -181,32 +202,23 @@ def resume(
     *,
     set: SetLike | None = None,
     method: MethodLike = "auto",
-    observers: Sequence[Observer] = (),
-    progress: bool | None = None,
-    on_error: str | Retry = "raise",
-    timeout: float | None = None,
-    workers: WorkersLike | None = None,
-    executor: ExecutorLike | None = None,
-    outer: Outer | None = None,
-    **limits: float | None,
+    **settings: Given,
 ) -> Result:
     """Continue a run that ``minimize(…, checkpoint=path)`` began, as if it had never stopped.
 
     Parameters
     ----------
     path
-        The checkpoint; where it is broken, the one before it is used.
+        The checkpoint; where it is broken, the log beside it is used.
     fun
         The same problem as before; the file does not hold it.
     set, method
         Needed where they are of your own making; see :meth:`zofw.Session.resume`.
-    limits
-        budget, max_iter, max_lmo or max_time in place of the saved ones: how a run that ended is taken further.
-    workers
-        As in :func:`minimize`; by default a pool of as many as before. With another number the run continues as one of that
-        number from its next iteration on, and ``result.reasons`` says so.
-    observers, progress, on_error, timeout, executor, outer
-        As in :func:`minimize`.
+    settings
+        Limits (budget, max_iter, max_lmo, max_time, target) replace the saved ones: so a run that has ended is taken
+        further. ``workers``: by default a pool of as many as before; with another number the run continues as one of
+        that number from its next iteration on, and ``result.reasons`` says so. ``callback``, ``progress``, ``on_error``,
+        ``timeout`` and ``outer`` are those of :func:`minimize`.
 
     Examples
     --------
@@ -223,11 +235,40 @@ def resume(
             "resume needs a problem. Make one with zofw.problems.BlackBox(function, dim=…), or continue with "
             "zofw.minimize(function, set, …, checkpoint=path, resume=True)."
         )
-    with _files(path) as files, _answering(fun, timeout, on_error) as answering:
-        if files is None or not files.exists:
-            raise FileNotFoundError(f"There is no run to resume in {path}.")
-        session = _continue(answering, files, set, method, None, observers, outer, limits, workers, executor)
-        return _driven(answering, session, progress)
+    return solve(fun, set, method=method, checkpoint=path, resume=True, **settings)
+
+
+def _asked(
+    fun: Problem | Callable[..., float],
+    set: SetLike | None,
+    dim: int | None,
+    n: int | None,
+    worse: float | None,
+    settings: Keywords,
+) -> tuple[Problem, Region | None]:
+    """Return the problem and its set, or say why they do not go together; a problem may leave the set to its file."""
+    x0, known, outer = settings.get("x0"), settings.get("known"), settings.get("outer")
+    if set is None and isinstance(fun, Problem):
+        return fun, None
+    region = as_set(without_dictionaries(set, dim if x0 is None else numbers("x0", x0).size))
+    if outer is not None and settings.get("diagnose"):
+        raise ValueError(
+            "diagnose=… evaluates means; with outer=… leave it out: the trace has the values paid for."
+        )
+    if known is None:
+        problem = as_problem(fun, region, x0, dim, n, worse)
+    else:
+        problem = as_problem(fun, region, first_known(known), dim, n, worse, "the length of a known point")
+    if outer is not None and problem.n == abilities(problem).outputs == 1:
+        raise ValueError(
+            "outer=… is a function of several components, and f has one: write f(x, i) with n=…, or zofw.least_squares."
+        )
+    if outer is None and isinstance(problem, BlackBox) and problem.worse is not None and problem.n > 1:
+        raise ValueError(
+            f"worse={problem.worse:g} works for one function, and this is a sum of n={problem.n}, whose methods take slopes across it. "
+            "Raise an exception if a component has no value, and choose on_error='skip'; or give outer=zofw.outer.Mean()."
+        )
+    return problem, region
 
 
 @contextmanager
@@ -261,13 +302,6 @@ def _employ(
     answering: Answering, workers: WorkersLike | None, executor: ExecutorLike | None
 ) -> tuple[int, dict[str, str]]:
     """Let workers evaluate. Return their number, which is 1 for ``executor``, and a reason."""
-    if executor is not None:
-        warnings.warn(
-            "executor= is deprecated since zofw 0.2 and will be removed in 0.4. Write workers= instead, with which "
-            "interpolation asks for as many points at a time as there are workers.",
-            DeprecationWarning,
-            stacklevel=4,
-        )
     given = workers if executor is None else executor
     if given is None or (isinstance(given, int) and given == 1):
         return 1, {}
@@ -313,7 +347,7 @@ def _driven(answering: Answering, session: Session, progress: bool | None) -> Re
     return result
 
 
-def _attached(answering: Answering, diagnosed: bool) -> dict[str, Any]:
+def _attached(answering: Answering, diagnosed: bool) -> Keywords:
     """What a session is handed of a problem: its mean, computed or, where diagnosis was asked for, evaluated."""
     able = abilities(answering.problem)
     objective: Callable[[Array], float] | None = able.mean or (
@@ -327,42 +361,56 @@ def _attached(answering: Answering, diagnosed: bool) -> dict[str, Any]:
     }
 
 
-def _continue(
+def _begin(
     answering: Answering,
-    files: RunFiles,
-    set: SetLike | None,
-    method: MethodLike,
-    rng: Seed,
+    files: RunFiles | None,
+    region: Region | None,
     observers: Sequence[Observer],
-    outer: Outer | None,
-    limits: Mapping[str, float | None],
+    settings: Keywords,
     workers: WorkersLike | None,
     executor: ExecutorLike | None,
 ) -> Session:
-    """The run in the files, if it is the one that was asked for."""
-    problem = answering.problem
-    number, _ = _employ(answering, workers, executor)
-    if workers is not None:
-        limits = {**limits, "workers": number}
-    session = Session.resume(
-        files,
-        set=set,
-        method=method,
+    """Return a new run, kept in the files if there are any."""
+    problem, outer = answering.problem, settings.get("outer")
+    number, reason = _employ(answering, workers, executor)
+    diagnosed = settings.get("diagnose") is not None or is_first_order(settings.get("method", "auto"))
+    session = Session(
+        region,
+        dim=problem.dim,
+        n=problem.n,
         observers=observers,
-        outer=outer,
-        **_attached(answering, True),
-        **limits,
+        outputs=abilities(problem).outputs,
+        workers=number,
+        **({} if outer else _attached(answering, diagnosed)),
+        **settings,
     )
-    run = session.run
+    session.run.reasons |= reason
+    if files is not None:
+        session.write_to(files)
+    return session
+
+
+def _continue(
+    answering: Answering,
+    files: RunFiles,
+    region: Region | None,
+    observers: Sequence[Observer],
+    settings: Keywords,
+    workers: WorkersLike | None,
+    executor: ExecutorLike | None,
+) -> Session:
+    """Return the run in the files, if it is the one that was asked for."""
+    problem, saved = answering.problem, {"set": region, "observers": observers}
+    number, _ = _employ(answering, workers, executor)
+    given = {
+        name: settings[name]
+        for name in ("method", "outer", *LimitSettings.__annotations__)
+        if name in settings
+    }
+    if workers is not None:
+        given["workers"] = number
+    session = Session.resume(files, **saved, **given, **_attached(answering, True))
     if workers is executor is None:
-        _employ(answering, run.workers, None)
-    if (problem.dim, problem.n) != (run.dim, run.n):
-        raise ValueError(
-            f"{files.path} holds a run with dim={run.dim} and n={run.n}; the problem has dim={problem.dim} and "
-            f"n={problem.n}."
-        )
-    if rng is not None and entropy_of(rng) != run.entropy:
-        raise ValueError(
-            f"{files.path} holds a run with the seed {run.entropy}; {rng!r} was given. Leave rng out to continue it."
-        )
+        _employ(answering, session.run.workers, None)
+    check_agreement(session.run, {**settings, "dim": problem.dim, "n": problem.n}, files.path)
     return session

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypedDict, TypeVar
 
@@ -22,12 +22,18 @@ from zofw.sets import SetLike
 
 T = TypeVar("T")
 Given: TypeAlias = Any  # what a caller gives for a setting, before it is checked
+Keywords: TypeAlias = dict[str, Given]
 PLACE = "    <settings>\n"  # the line of a docstring that the texts of the settings replace
 
 
-def setting(default: object, text: str, check: Callable[[str, Any], object] | None = None) -> Any:
-    """Return a field with its default, its text, and the function that checks a value by name."""
-    return dataclasses.field(default=default, metadata={"text": text, "check": check})
+def setting(
+    default: object, text: str, check: Callable[[str, Any], object] | None = None, *, option: bool = False
+) -> Any:
+    """Return a field with its default, its text, and the function that checks a value by name.
+
+    ``minimize`` takes an ``option`` in ``options=``.
+    """
+    return dataclasses.field(default=default, metadata={"text": text, "check": check, "option": option})
 
 
 def is_number(value: object) -> bool:
@@ -127,17 +133,20 @@ class Limits:
         None,
         "Maximum number of calls of the linear minimisation oracle, checked between iterations.",
         positive_whole,
+        option=True,
     )
     max_time: float | None = setting(
         None,
         "Maximum seconds of queries and computation, without diagnosis; checked between iterations.",
         positive,
+        option=True,
     )
 
     target: float | None = setting(
         None,
         "Stop when f at a point that was evaluated whole is at most this; checked between iterations.",
         number,
+        option=True,
     )
 
     def __post_init__(self) -> None:
@@ -211,6 +220,7 @@ class Spec(Limits):
         "points apart. The default methods choose their radii by it and measure the noise of the values\n"
         "by asking for one point again; a method with a shorter radius of its own is refused.",
         distance,
+        option=True,
     )
     workers: Any = setting(
         1,
@@ -228,11 +238,13 @@ class Spec(Limits):
         "not depend on when values come. By default every value is used as it comes: two runs with the same\n"
         "seed may then differ, and the file of a run replays it bit for bit. If all evaluations last equally\n"
         "long, True is 1.2 to 1.4 times as fast; if durations differ by a factor of three or more, False is.",
+        option=True,
     )
     structure: bool = setting(
         True,
         "Let a method use what the problem knows of the coordinates that each component depends on\n"
         "(sparse samples, entries of a matrix, ``BlackBox(…, support=…)``): knowledge beyond values.",
+        option=True,
     )
     diagnose: int | None = setting(
         None,
@@ -297,23 +309,31 @@ OF_SETTINGS = sorted(
     (one for one in dataclasses.fields(Spec) if one.name in Settings.__annotations__),
     key=lambda one: one.name != "method",
 )
+OF_OPTIONS = [one for one in OF_SETTINGS if one.metadata["option"]]
 
 
-def with_settings(thing: T) -> T:
-    """Put the settings into the signature and the docstring of a function or class."""
+def with_settings(thing: T, options: Mapping[str, str] | None = None) -> T:
+    """Put the settings into the signature and the docstring of a function or class; some of them as ``options``."""
     target: Any = thing
     signature = inspect.signature(target)
     own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-    keyword = inspect.Parameter.KEYWORD_ONLY
+    keyword, shown = (
+        inspect.Parameter.KEYWORD_ONLY,
+        [one for one in OF_SETTINGS if one.name not in (options or ())],
+    )
     settings = [
-        inspect.Parameter(one.name, keyword, default=one.default, annotation=one.type) for one in OF_SETTINGS
+        inspect.Parameter(one.name, keyword, default=one.default, annotation=one.type) for one in shown
     ]
     ordered = sorted([*settings, *own], key=lambda one: one.kind)
     target.__signature__ = signature.replace(parameters=ordered)
-    texts = [f"    {one.name}\n" + _indented(one.metadata["text"]) for one in OF_SETTINGS]
-    target.__doc__ = (target.__doc__ or "").replace(PLACE, "".join(texts))
+    texts = [f"    {one.name}\n" + _indented(one.metadata["text"], 8) for one in shown]
+    items = [
+        f"        - ``{name}``: " + _indented(text, 10).lstrip() for name, text in (options or {}).items()
+    ]
+    text = (target.__doc__ or "").replace(PLACE, "".join(texts))
+    target.__doc__ = text.replace("        <options>\n", "".join(items))
     return thing
 
 
-def _indented(text: str) -> str:
-    return "".join(f"        {line}\n" for line in text.splitlines())
+def _indented(text: str, spaces: int) -> str:
+    return "".join(f"{' ' * spaces}{line}\n" for line in text.splitlines())

@@ -7,13 +7,15 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 from tqdm import tqdm
 
 from zofw.run.record.result import Record
-from zofw.run.session.session import Session
+from zofw.run.session.session import Observer, Session
+
+CallbackLike: TypeAlias = Callable[..., object] | Sequence[Callable[..., object]]
 
 logger = logging.getLogger("zofw")
 
@@ -28,26 +30,35 @@ class Intermediate(Record):
         return super().__getattr__(name)
 
 
-def callback_observer(callback: Callable[..., object]) -> Callable[[Session], None]:
-    """Call ``callback(intermediate_result=…)`` after every iteration; or, as SciPy does, ``callback(x)`` where it has no such argument."""
+def as_observers(callback: CallbackLike | None) -> list[Observer]:
+    """Return a callback, or several, as functions of the session."""
+    callbacks = callback if isinstance(callback, (list, tuple)) else () if callback is None else (callback,)
+    for one in callbacks:
+        if not callable(one):
+            raise TypeError(
+                f"callback should be a function that takes x, or intermediate_result; got {one!r:.60}."
+            )
+    return [_as_observer(one) for one in callbacks]
+
+
+def _as_observer(callback: Callable[..., object]) -> Observer:
+    """Return what calls a callback with the session, intermediate_result, or, as SciPy does, x, by its argument's name."""
     try:
-        parameters = inspect.signature(callback).parameters
-        plain = "intermediate_result" not in parameters and all(
-            p.kind is not p.VAR_KEYWORD for p in parameters.values()
-        )
-        needed = [
-            p.name for p in parameters.values() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL
-        ]
-    except (TypeError, ValueError):
-        plain, needed = False, []
-    if plain and len(needed) > 1:
+        parameters: Mapping[str, inspect.Parameter] = inspect.signature(callback).parameters
+    except (TypeError, ValueError):  # a built-in
+        parameters = {}
+    if "session" in parameters:
+        return cast(Observer, callback)
+    named = "intermediate_result" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    needed = [p.name for p in parameters.values() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    if parameters and not named and len(needed) > 1:
         raise TypeError(
             f"callback takes {', '.join(needed)}, and is called with x only; with callback(intermediate_result) it "
             "gets x, nit, nfev, gap and fun by name."
         )
 
     def observe(session: Session) -> None:
-        if plain:
+        if parameters and not named:
             callback(session.x.copy())
             return
         callback(

@@ -376,5 +376,8 @@ class Session(RunView):
 
 def _made(objective: object) -> int | None:
     """Return how many evaluations a function of the mean has made, if it counts them."""
-    made = vars(objective).get("made") if hasattr(objective, "__dict__") else None
+    try:
+        made = vars(objective).get("made")
+    except TypeError:  # a built-in
+        return None
     return made if isinstance(made, int) else None
