@@ -54,3 +54,11 @@ def test_the_plot_and_the_report_show_every_method(found, tmp_path):
 def test_without_an_optimum_the_objective_is_compared(tmp_path):
     found = zofw.compare(square, zofw.Simplex(), ["spsa"], budget=100, seeds=1, dim=5, diagnose=0)
     assert found.measure == "objective" and found.rows()[0]["runs"] == 1
+
+
+def test_a_curve_that_is_another_method_shares_its_line():
+    pytest.importorskip("matplotlib")
+    names = ["auto", "interpolation", "spsa"]
+    found = zofw.compare(square, zofw.Simplex(), names, budget=100, seeds=1, dim=5, diagnose=5)
+    labels = [line.get_label() for line in found.plot().get_lines()]
+    assert sorted(labels) == ["auto = interpolation", "spsa"]

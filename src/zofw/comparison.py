@@ -30,6 +30,7 @@ from zofw.storage import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
     from zofw.run.record.result import Result
 
@@ -220,14 +221,18 @@ class Comparison:
         curves = {label: [self._curve(run) for run in runs] for label, runs in self.results.items()}
         grid = query_grid([queries for runs in curves.values() for queries, _ in runs], self.budget)
         named = self._named()
-        for label, runs in curves.items():
-            heights = [held(queries, values, grid) for queries, values in runs]
+        lines: dict[bytes, Line2D] = {}
+        for label in [*(label for label in curves if label not in named), *named]:
+            heights = [held(queries, values, grid) for queries, values in curves[label]]
             low, median, high = np.quantile(heights, QUARTILES, axis=0)
             if label not in named:
                 ax.plot(grid, median, color=GREY, linewidth=0.7, zorder=1)
                 continue
+            if same := lines.get(median.tobytes()):  # the default is one of the methods
+                same.set_label(f"{same.get_label()} = {label}")
+                continue
             color = PALETTE[named.index(label)]
-            ax.plot(grid, median, label=label, color=color, linewidth=2)
+            (lines[median.tobytes()],) = ax.plot(grid, median, label=label, color=color, linewidth=2)
             ax.fill_between(grid, low, high, color=color, alpha=0.16, linewidth=0)
         if len(named) < len(curves):
             ax.plot([], [], color=GREY, linewidth=0.7, label=f"{len(curves) - len(named)} other methods")
@@ -259,7 +264,7 @@ class Comparison:
         page = PAGE.format(
             title=escape(title),
             note=f"<p>{escape(note)}</p>" if note else "",
-            about=f"{self.measure} after at most {self.budget:,} {QUERIES}, best method first.",
+            about=f"{self.measure.capitalize()} after at most {self.budget:,} {QUERIES}, best method first.",
             figure=drawn[drawn.index("<svg") :].replace(INK, "currentColor"),
             table=self._repr_html_(),
             settings=settings,

@@ -313,7 +313,10 @@ def test_the_default_for_one_function_and_its_reason():
     assert method(4, 1, 60)[0] == "interpolation" and "one function" in method(4, 1, 60)[1]
     assert method(4, 5, 28)[0] == "explore-correct" and method(4, 5, 15)[0] == "interpolation"
     assert method(301, 1, 700)[0] == "explore-correct"
-    assert method(20, 1, 30)[0] == "explore-correct"
+    assert (
+        method(20, 1, 23)[0] == "explore-correct"
+        and method(20, 1, 28)[0] == method(10, 1, 3)[0] == "interpolation"
+    )
 
 
 def test_values_in_single_precision_are_no_accident():

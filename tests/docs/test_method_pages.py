@@ -6,11 +6,13 @@ import re
 
 import numpy as np
 import pytest
-from pages import DOCS, facts
+from pages import DOCS, facts_of_the_pages
 
 import zofw
 from zofw.extend.new import SKELETONS
 from zofw.extend.play import smooth_sum
+
+facts = facts_of_the_pages()
 
 SECTIONS = [
     "Pseudo-code",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pages import DOCS, facts
+from pages import DOCS, facts_of_the_pages
 
 import zofw
 from zofw.atoms import Blocks, Dense, RankOne, Sparse
 from zofw.problems.registry import problems
+
+facts = facts_of_the_pages()
 
 LAWS = facts.front_matter(DOCS / "laws.md")["laws"]
 EXAMPLES: dict[str, tuple[str, int, dict[str, float]]] = {

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 BARS = "▁▂▃▄▅▆▇█"
 POINTS = 60  # of a curve
 STALE = 30.0  # seconds without an answer after which the page says so
+NAMED_SHARE = 0.12  # of the bar of queries by purpose, from which on a part has room for its name
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,8 @@ def page(seen: Snapshot, price: float, every: float) -> str:
     )
     total = max(1, sum(seen.ledger.values()))
     ledger = "".join(
-        f"<div style='width:{100 * count / total:.1f}%' title='{escape(line)}: {count:,}'>{escape(line)}</div>"
+        f"<div style='width:{100 * count / total:.1f}%' title='{escape(line)}: {count:,}'>"
+        f"{escape(line) * (count >= NAMED_SHARE * total)}</div>"
         for line, count in seen.ledger.items()
         if count
     )
