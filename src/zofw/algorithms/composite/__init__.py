@@ -21,6 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from zofw.algorithms.composite import noisy
 from zofw.algorithms.composite.model import Models
 from zofw.algorithms.interpolation import Interpolation, trust_region
 from zofw.algorithms.interpolation.frame import Frame
@@ -63,13 +64,21 @@ class Composite(Interpolation):
             alone = Ending(True, "The set is a single point.") if frame.rank == 0 else None
             info = Info() if alone is None else Info(gap=0.0, gap_error=0.0, bound=0.0, ending=alone)
             return replace(state, t=1), info
-        if state.t > 1 and state.regime != "model" and state.bound is None and not state.flat:
+        if state.t > 1 and state.regime not in ("model", "regression") and state.bound is None and not state.flat:
             state, info = yield from self._certify(task, frame, state, rng)
             return replace(state, t=state.t + 1), info
         if state.t == 1:
             state = yield from trust_region.design(task, frame, state)
+        elif state.regime == "regression":
+            state = yield from noisy.advance(task, frame, state)
+            x = noisy.estimate(frame, state)
+            return replace(state, t=state.t + 1, x=x), Info(numbers={"radius": state.delta, "points": float(len(state.chosen))})
+        elif np.isnan(state.noise) and state.doubtful and state.regime == "model" and not state.flat:
+            state = yield from noisy.repeat(task, frame, state)
         elif state.regime == "model" and not state.flat:
+            before = state
             state = yield from trust_region.advance(task, frame, state)
+            state = replace(state, doubtful=noisy.suspected(before, state))
         else:
             state = yield from self._widen(task, frame, state, rng)
         if state.stint <= 0:

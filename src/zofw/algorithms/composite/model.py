@@ -45,6 +45,17 @@ class Models(State):
     vectors: Array = field(default_factory=lambda: np.zeros((1, 0)))  # (N, M)
     J: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (M, r), at the best point
     C: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))  # (M, r, r)
+    doubtful: bool = False  # noise may be why the last step did not lower h
+    noises: tuple[float, float] = (0.0, 0.0)  # of a component: additive, relative
+    sigma: Array = field(default_factory=lambda: np.zeros(0))  # (M,), near the best point
+    base: Array | None = None  # the components at the best point by a regression
+    P: Array = field(default_factory=lambda: np.zeros((0, 0)))  # covariance of a row of J, in units of its noise
+    doubt: Array | None = None  # what the noise of J adds to the Hessian of the expected h
+
+    def deviation(self, v: Array) -> Array:
+        """Return the noise of every component at a point with components v."""
+        additive, relative = self.noises
+        return np.asarray(np.maximum(additive + relative * np.abs(v), 1e-12 * np.abs(v).max() + 1e-300))
 
     def entered(self, places: Indices, bought: Indices, answer: Array) -> State:
         """Put the vectors of new points with the others."""
@@ -76,7 +87,8 @@ class Models(State):
 
     def at(self, s: Array) -> Array:
         """The models of all components at x + s."""
-        return np.asarray(self.vectors[self.best] + self.J @ s + 0.5 * ((self.C @ s) @ s))
+        base = self.vectors[self.best] if self.base is None else self.base
+        return np.asarray(base + self.J @ s + 0.5 * ((self.C @ s) @ s))
 
     def bend(self) -> Array:
         """Return how far each row of J changes over the points that it comes from, (M, r); NaN if it shows no curvature."""
@@ -92,7 +104,15 @@ class Models(State):
         H = np.tensordot(slope, self.C, 1)
         if bend is not None:
             H = H + (J.T * bend) @ J
-        return slope @ J, 0.5 * (H + H.T)
+        g = slope @ J
+        if self.doubt is not None:
+            g, H = g + self.doubt @ s, H + self.doubt
+        return g, 0.5 * (H + H.T)
+
+    def expected(self, h: Outer, s: Array) -> float:
+        """h of the models at x + s, and what the noise of J adds."""
+        value = float(h.of(self.at(s)[None])[0])
+        return value if self.doubt is None else value + 0.5 * float(s @ self.doubt @ s)
 
     def step(self, frame: Frame) -> Steps:
         """Return about the lowest point of h(v) over the set within Δ."""
@@ -106,14 +126,14 @@ class Models(State):
     def _smooth(self, frame: Frame, h: Outer) -> Steps:
         """Minimise by Newton steps, each halved until h(v) falls."""
         s, atoms = np.zeros(len(self.g)), self.atoms
-        first = low = self.value
+        first = low = self.value if self.base is None else self.expected(h, s)
         for _ in range(INNER_STEPS):
             g, H = self.quadratic(h, s)
             found = trust_region_step(frame, self.z, g - H @ s, H, self.delta, atoms)
             way = found.s - s
             atoms = found.atoms if len(found.atoms) else atoms
             for _ in range(HALVINGS):
-                value = float(h.of(self.at(s + way)[None])[0])
+                value = self.expected(h, s + way)
                 if value < low:
                     break
                 way = way / 2
@@ -126,7 +146,8 @@ class Models(State):
 
     def _kinked(self, frame: Frame, h: Outer) -> Steps:
         """Minimise by a proximal bundle of cuts of h(v), whose trial points are drawn into the trust region."""
-        best, first = np.zeros(len(self.g)), self.value
+        best = np.zeros(len(self.g))
+        first = self.value if self.base is None else self.expected(h, best)
         low, bundle = first, Bundle.empty(len(best), self.delta)
         bundle = bundle.with_cut(self.z, first, self.quadratic(h, best)[0], 2 * self.delta)
         for _ in range(CUTS):
@@ -135,7 +156,7 @@ class Models(State):
                 break
             length = float(np.linalg.norm(y - self.z))
             s = (y - self.z) * min(1.0, self.delta / max(length, 1e-300))
-            value, sigma = float(h.of(self.at(s)[None])[0]), bundle.sigma
+            value, sigma = self.expected(h, s), bundle.sigma
             if length > SLACK * self.delta or value >= low:
                 sigma *= 2
             elif low - value > RISE * gain:
