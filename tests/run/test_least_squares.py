@@ -86,6 +86,41 @@ def test_a_run_continues_bit_for_bit_and_starts_from_known_residuals(tmp_path):
     assert found.fun <= 1.1 * whole.fun + 1e-6
 
 
+def noisy_model(noise):
+    """Residuals with errors of one per cent, that are the same for the same sequence of calls."""
+    calls = np.random.default_rng(5)
+
+    def residuals(p):
+        e = calls.standard_normal(20)
+        return model(p) + 0.03 * e if noise == "additive" else model(p) * (1 + 0.03 * e)
+
+    return residuals
+
+
+@pytest.mark.parametrize("noise", ["additive", "relative"])
+def test_noisy_residuals_are_averaged(noise):
+    found = zofw.least_squares(noisy_model(noise), BOX, budget=60, **GIVEN)
+    exact = scipy.optimize.least_squares(model, [3, 0.7])
+    rise = 0.5 * np.sum(model(found.x) ** 2) - exact.cost
+    assert found.nfev == 60 and 0 <= rise < 0.2 * 0.03**2  # two parameters by one vector without x: 0.03²
+
+
+def test_a_noisy_run_continues_bit_for_bit(tmp_path):
+    def residuals(p):  # noise that is a function of the point, but for the point asked for twice
+        asked.append(p)
+        again = sum(bool((p == q).all()) for q in asked) - 1
+        return model(p) + 0.03 * np.sin(1e9 * p.sum() + np.arange(20) + again)
+
+    asked = []
+    whole = zofw.least_squares(residuals, BOX, m=20, budget=24, **GIVEN)
+    asked.clear()
+    given = {**GIVEN, "m": 20, "checkpoint": tmp_path / "run.npz"}
+    zofw.least_squares(residuals, BOX, budget=13, **given)
+    again = zofw.least_squares(residuals, BOX, budget=24, resume=True, **given)
+    np.testing.assert_array_equal(again.x, whole.x)
+    assert len(asked) == 24
+
+
 def test_failed_simulations_are_kept_away_from():
     found = zofw.least_squares(
         lambda p: model(p) if p[0] < 2.9 else np.full(20, np.inf), BOX, worse=np.inf, budget=80, **GIVEN

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from zofw.algorithms.composite import noisy
 from zofw.algorithms.composite.model import Models
 from zofw.algorithms.interpolation import Interpolation, trust_region
 from zofw.algorithms.interpolation.frame import Frame
-from zofw.algorithms.interpolation.state import State
+from zofw.algorithms.interpolation.state import Action, State
 from zofw.algorithms.registry import methods
 from zofw.core import Array, Ending, Info, Query, Step, Task, objective
 
@@ -64,29 +64,32 @@ class Composite(Interpolation):
             alone = Ending(True, "The set is a single point.") if frame.rank == 0 else None
             info = Info() if alone is None else Info(gap=0.0, gap_error=0.0, bound=0.0, ending=alone)
             return replace(state, t=1), info
-        if state.t > 1 and state.regime not in ("model", "regression") and state.bound is None and not state.flat:
+        if state.t > 1 and state.regime in ("certificate", "done") and state.bound is None and not state.flat:
             state, info = yield from self._certify(task, frame, state, rng)
             return replace(state, t=state.t + 1), info
-        if state.t == 1:
-            state = yield from trust_region.design(task, frame, state)
-        elif state.regime == "regression":
-            state = yield from noisy.advance(task, frame, state)
-            x = noisy.estimate(frame, state)
-            return replace(state, t=state.t + 1, x=x), Info(numbers={"radius": state.delta, "points": float(len(state.chosen))})
-        elif np.isnan(state.noise) and state.doubtful and state.regime == "model" and not state.flat:
-            state = yield from noisy.repeat(task, frame, state)
-        elif state.regime == "model" and not state.flat:
-            before = state
-            state = yield from trust_region.advance(task, frame, state)
-            state = replace(state, doubtful=noisy.suspected(before, state))
-        else:
-            state = yield from self._widen(task, frame, state, rng)
+        state = yield from self._point(task, frame, cast(Models, state), rng)
         if state.stint <= 0:
             state = replace(state, regime="done", stint=10**9)
         numbers = {"radius": state.delta, "points": float(len(state.chosen))}
-        return replace(state, t=state.t + 1, x=frame.member(state.z)), Info(
+        x = frame.member(state.z)
+        if state.regime == "regression":
+            x = noisy.estimate(frame, cast(Models, state))
+        return replace(state, t=state.t + 1, x=x), Info(
             ending=self._stalled(task, frame, state), numbers=numbers
         )
+
+    def _point(self, task: Task, frame: Frame, state: Models, rng: np.random.Generator) -> Action:
+        """One more point, or as many as there are directions."""
+        if state.t == 1:
+            return (yield from trust_region.design(task, frame, state))
+        if state.regime == "regression":
+            return (yield from noisy.advance(task, frame, state))
+        if state.regime != "model" or state.flat:
+            return (yield from self._widen(task, frame, state, rng))
+        if state.doubtful:
+            return (yield from noisy.repeat(task, frame, state))
+        after = cast(Models, (yield from trust_region.advance(task, frame, state)))
+        return replace(after, doubtful=noisy.suspected(state, after))
 
     def report(self, task: Task, state: Models, x: Array) -> Mapping[str, object]:
         """Return the numbers of all components at x, their Jacobian by the models, and how far that changes nearby."""

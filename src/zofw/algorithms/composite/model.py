@@ -48,8 +48,9 @@ class Models(State):
     doubtful: bool = False  # noise may be why the last step did not lower h
     noises: tuple[float, float] = (0.0, 0.0)  # of a component: additive, relative
     sigma: Array = field(default_factory=lambda: np.zeros(0))  # (M,), near the best point
-    base: Array | None = None  # the components at the best point by a regression
-    P: Array = field(default_factory=lambda: np.zeros((0, 0)))  # covariance of a row of J, in units of its noise
+    P: Array = field(
+        default_factory=lambda: np.zeros((0, 0))
+    )  # covariance of a row of J, in units of its noise
     doubt: Array | None = None  # what the noise of J adds to the Hessian of the expected h
 
     def deviation(self, v: Array) -> Array:
@@ -87,7 +88,7 @@ class Models(State):
 
     def at(self, s: Array) -> Array:
         """The models of all components at x + s."""
-        base = self.vectors[self.best] if self.base is None else self.base
+        base = self.centre if len(self.centre) else self.vectors[self.best]
         return np.asarray(base + self.J @ s + 0.5 * ((self.C @ s) @ s))
 
     def bend(self) -> Array:
@@ -126,7 +127,7 @@ class Models(State):
     def _smooth(self, frame: Frame, h: Outer) -> Steps:
         """Minimise by Newton steps, each halved until h(v) falls."""
         s, atoms = np.zeros(len(self.g)), self.atoms
-        first = low = self.value if self.base is None else self.expected(h, s)
+        first = low = self.expected(h, s) if len(self.centre) else self.value
         for _ in range(INNER_STEPS):
             g, H = self.quadratic(h, s)
             found = trust_region_step(frame, self.z, g - H @ s, H, self.delta, atoms)
@@ -147,7 +148,7 @@ class Models(State):
     def _kinked(self, frame: Frame, h: Outer) -> Steps:
         """Minimise by a proximal bundle of cuts of h(v), whose trial points are drawn into the trust region."""
         best = np.zeros(len(self.g))
-        first = self.value if self.base is None else self.expected(h, best)
+        first = self.expected(h, best) if len(self.centre) else self.value
         low, bundle = first, Bundle.empty(len(best), self.delta)
         bundle = bundle.with_cut(self.z, first, self.quadratic(h, best)[0], 2 * self.delta)
         for _ in range(CUTS):

@@ -1,14 +1,14 @@
 r"""Noisy components: one regression of all of them, sampled where their change shows above the noise.
 
-    F_i = c + J u_i + ½ (u_iᵀC_k u_i)_k + ε_i,   C_k ~ τσ_k,   ε_i ~ σ_k √(1 + (θτ|u_i|³)²),   u_i = (y_i − x)/R
+    v_k(y_i) = c_k + J_k u_i + ½ u_iᵀC_k u_i + ε,    C_k ~ τσ_k,  ε ~ σ_k √(w_i + (θτ|u_i|³)²),    u_i = (y_i − x)/Δ
 
-The variance τ² of the second derivatives, whose third order follows them, is the one with the largest marginal likelihood: m
-components at N points say it well. With P the covariance of a slope in units of the noise, the step minimises the expected
+    repeat  τ by the largest marginal likelihood; x = the point with the least h of the fitted components
+            s = argmin of h(v(x + s)) + ½ Σ h″_k σ_k² · sᵀP s within Δ, the expected h with P the covariance of a slope
+            ask x + s where h falls visibly; else a point along the direction that is known least for what it changes,
+            as far as the components change by a few times their noise
 
-    h(v(x + s)) + ½ Σ h″_k σ_k² · sᵀP s,
-
-so that it does not go where slopes are noise. Where the expected decrease is less than what the noise of the slopes costs,
-the next point is along the direction that is known least, as far as the components change by a few times their noise.
+m components at N points say well what is noise and what is curvature, whose third order grows with it. σ comes from the best point,
+asked for twice once a step failed by no more than noise explains. A shrinking Δ stays above the length where noise hides all.
 
 References
 ----------
@@ -17,40 +17,43 @@ C. E. Rasmussen, C. K. I. Williams, Gaussian Processes for Machine Learning, MIT
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import replace
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from zofw.algorithms.interpolation.frame import Frame
-from zofw.algorithms.interpolation.state import ask
-from zofw.algorithms.interpolation.subproblem import nearest
-from zofw.core import WORST, Answer, Array, Purpose, Query, Task, objective
-
 from zofw.algorithms.composite.model import Models, outer_of
+from zofw.algorithms.interpolation.frame import Frame
+from zofw.algorithms.interpolation.state import Action, ask
+from zofw.algorithms.interpolation.subproblem import nearest
+from zofw.core import WORST, Array, Indices, Purpose, Query, Task, objective
 
-CURVATURES = 10.0 ** np.arange(-2.0, 7.0)  # τ, in units of the noise
-THIRD = 0.3  # θ: the third order at distance R over the second
-MOST_POINTS = 80  # or 4(r + 1)
-SHOWN = 4.0  # times the noise of all components: the change at a designed point
-FARTHER = 10.0  # times the reach of the points so far
-FARTHEST = 0.25  # of the diameter
-STOCHASTIC = 1e-12
-FAILED = 0.1  # of the promised decrease: below, a step failed
-SUSPECTED = 2.0  # times the least change between two points: an error of the models that noise may explain
-CHANCE = 2.0  # times the noise of the slopes: what is not taken for a signal
-SHOW = 2.0  # times the noise of h: a decrease that a value shows
+CURVATURES = 10.0 ** np.arange(-2.0, 7.0)  # τ that are tried
+THIRD = 0.3  # θ
+MOST_POINTS = 80  # of a regression, or 4(r + 1)
 WILD = 1e6  # times the noise near x: a point that noisy is left out
 LEAST = 1e-2  # of the mean noise: that of a component at least
+FAILED = 0.1  # of the promised decrease: below, a step failed
+GOOD = 0.7
+SUSPECTED = 2.0  # times the least change between two points: an error of the models that noise may explain
+STOCHASTIC = 1e-12  # of a value: two at one point differ by more than rounding
+SHOW = 2.0  # times the noise of h: a decrease that a value shows
+SHOWN = 4.0  # times the noise of all components: the change at a designed point
+CHANCE = 2.0  # times what noise adds to JᵀJ: that is no signal
+FARTHER = 10.0  # times the reach of the points so far: a designed point at most
+FARTHEST = 0.25  # of the diameter: likewise
+WORSE = 0.5  # of the reach: an end that the set cuts shorter is not taken
 
 
-def noise_of(first: Array, second: Array) -> tuple[float, float]:
-    """Return additive and relative deviation of a component, one of them 0: the likelier by two vectors at one point."""
-    change, size = (first - second) / np.sqrt(2), np.maximum(np.abs(first + second) / 2, 1e-300)
-    additive, relative = (float(np.sqrt(np.mean(d**2))) for d in (change, change / size))
-    spread = np.log(max(additive, 1e-300)), np.log(max(relative, 1e-300)) + float(np.mean(np.log(size)))
-    return (additive, 0.0) if spread[0] <= spread[1] or relative >= 1 else (0.0, relative)
+class Regression(NamedTuple):
+    """A fit at one τ."""
+
+    likelihood: float  # its logarithm
+    tau: float
+    beta: Array  # (1 + r, M): c and J, in units of the noise and of Δ
+    weights: Array  # (N, M): K⁻¹ times the residuals
+    covariance: Array  # of a column of beta
 
 
 def suspected(before: Models, state: Models) -> bool:
@@ -65,129 +68,139 @@ def suspected(before: Models, state: Models) -> bool:
     return bool(float(error @ error) <= SUSPECTED * float(apart.min()))
 
 
-def repeat(task: Task, frame: Frame, state: Models) -> Generator[Query, Answer, Models]:
+def repeat(task: Task, frame: Frame, state: Models) -> Action:
     """Ask for the best point once more: do components repeat?"""
-    answer = yield Query(state.lowest, task.all, purpose=Purpose.NOISE, each=task.each)
-    again, before = answer.values, state.vectors[state.best]
-    change = np.abs(again[0] - before).max()
-    if not change > STOCHASTIC * np.abs(before).max() or again.max() >= WORST:
-        return replace(state, noise=0.0)
+    again = (yield Query(state.lowest, task.all, purpose=Purpose.NOISE, each=task.each)).values
+    before, state = state.vectors[state.best], replace(state, doubtful=False)
+    same = np.abs(again[0] - before).max() <= STOCHASTIC * np.abs(before).max()
+    if same or max(again.max(), before.max()) >= WORST:
+        return replace(state, noise=0.0 if same else np.nan)
     noises = noise_of(again[0], before)
-    state = replace(
-        state, noises=noises, noise=1.0, regime="regression",
+    value = objective(task.outer, again)
+    return fitted(frame, replace(
+        state, regime="regression", noises=noises, noise=float(np.abs(value[0] - state.value)),
         points=np.vstack([state.points, state.z]), vectors=np.vstack([state.vectors, again]),
-        values=np.append(state.values, objective(task.outer, again)),
-    )  # fmt: skip
-    return fitted(frame, state)
+        values=np.append(state.values, value),
+    ))  # fmt: skip
 
 
-def advance(task: Task, frame: Frame, state: Models) -> Generator[Query, Answer, Models]:
+def noise_of(first: Array, second: Array) -> tuple[float, float]:
+    """Return the additive and the relative deviation of a component, one of them 0: the likelier by two vectors at one point."""
+    change, size = (first - second) / np.sqrt(2), np.maximum(np.abs(first + second) / 2, 1e-300)
+    additive, relative = (float(np.sqrt(np.mean(d**2))) for d in (change, change / size))
+    spreads = np.log(max(additive, 1e-300)), np.log(max(relative, 1e-300)) + float(np.mean(np.log(size)))
+    return (additive, 0.0) if relative >= 1 or spreads[0] <= spreads[1] else (0.0, relative)
+
+
+def advance(task: Task, frame: Frame, state: Models) -> Action:
     """One more point: at the minimiser of the models, or where they are known least."""
-    h = outer_of(frame)
-    found = state.step(frame)
-    sigma, slope = state.sigma, h.slope(state.base)
-    allowed = float(np.linalg.norm(slope * sigma))
-    if found.decrease > (min(SHOW * allowed, _loss(state, allowed)) if state.ratio >= FAILED else _loss(state, allowed)):
-        before, length = float(h.of(state.base[None])[0]), float(np.linalg.norm(found.s))
-        state = yield from ask(task, frame, state, state.z[None, :] + found.s)
-        ratio = (before - float(state.values[-1]) + allowed) / (found.decrease + allowed)
-        delta = state.delta
+    h, found = outer_of(frame), state.step(frame)
+    before, noise, delta = float(h.of(state.centre[None])[0]), _noise(frame, state), state.delta
+    dear = _loss(state, noise)
+    if found.decrease > (min(SHOW * noise, dear) if state.ratio >= FAILED else dear):
+        state = cast(Models, (yield from ask(task, frame, state, state.z[None, :] + found.s)))
+        ratio = (before - float(state.values[-1]) + noise) / (found.decrease + noise)
         if ratio < FAILED:
             delta = delta / 2
-        elif ratio > 0.7:
-            delta = max(delta, 2 * length)
-        state = replace(state, delta=delta, ratio=ratio)
+        elif ratio > GOOD:
+            delta = max(delta, 2 * float(np.linalg.norm(found.s)))
     else:
-        state = yield from ask(task, frame, state, _design(frame, state, sigma)[None, :])
-        state = replace(state, ratio=1.0)
-    return fitted(frame, state)
+        state = cast(Models, (yield from ask(task, frame, state, _design(frame, state)[None, :])))
+        ratio = 1.0
+    return fitted(frame, replace(state, delta=delta, ratio=ratio))
 
 
 def estimate(frame: Frame, state: Models) -> Array:
-    """Return the minimiser of the models where values could not show that it is lower, the best point otherwise."""
-    h = outer_of(frame)
+    """Return the minimiser of the models where no value could show that it is lower, the best point otherwise."""
     found = state.step(frame)
-    allowed = float(np.linalg.norm(h.slope(state.base) * state.sigma))
-    return frame.member(state.z + found.s) if found.decrease <= SHOW * allowed else state.lowest
+    hidden = found.decrease <= SHOW * _noise(frame, state)
+    return frame.member(state.z + found.s) if hidden else state.lowest
 
 
-def _loss(state: Models, allowed: float) -> float:
-    """Return what the noise of the slopes costs at the minimiser, about."""
+def _noise(frame: Frame, state: Models) -> float:
+    """Return the deviation of h at the best point."""
+    return float(np.linalg.norm(outer_of(frame).slope(state.centre) * state.sigma))
+
+
+def _loss(state: Models, noise: float) -> float:
+    """Return about what the noise of the slopes costs at the minimiser, along each eigenvector of H within Δ."""
     bend, V = np.linalg.eigh(state.H)
-    variance = allowed**2 * np.einsum("ij,ik,kj->j", V, state.P, V)
-    return 0.5 * float(np.minimum(variance / np.maximum(bend, 1e-300), 2 * np.sqrt(variance) * state.delta).sum())
+    slopes = noise * np.sqrt(np.maximum(np.einsum("ij,ik,kj->j", V, state.P, V), 0.0))
+    return float(np.minimum(0.5 * slopes**2 / np.maximum(bend, 1e-300), slopes * state.delta).sum())
 
 
-def _signal(state: Models, sigma: Array) -> Array:
-    """Return Σ J_kᵀJ_k/σ_k² without what noise adds to it."""
-    J = state.J / sigma[:, None]
+def _signal(state: Models) -> tuple[Array, Array]:
+    """Return eigenvalues and eigenvectors of Σ J_kᵀJ_k/σ_k², without what noise adds to it."""
+    J = state.J / state.sigma[:, None]
     w, V = np.linalg.eigh(J.T @ J - CHANCE * len(J) * state.P)
-    return (V * np.maximum(w, 1e-12 * max(w.max(), 1e-300))) @ V.T
+    return np.maximum(w, 1e-10 * max(float(w[-1]), 1e-200)), V
 
 
-def _design(frame: Frame, state: Models, sigma: Array) -> Array:
+def _design(frame: Frame, state: Models) -> Array:
     """Return the member along the direction whose slope is known least for what it changes."""
-    W, m = _signal(state, sigma), len(sigma)
-    w, V = np.linalg.eigh(W)
-    V /= np.sqrt(np.maximum(w, 1e-10 * w[-1]) + m / (FARTHEST * state.size) ** 2)
+    (w, V), m = _signal(state), len(state.sigma)
+    V = V / np.sqrt(w + m / (FARTHEST * state.size) ** 2)
     u = V @ np.linalg.eigh(V.T @ state.P @ V)[1][:, -1]
-    u /= np.linalg.norm(u)
-    shown = np.sqrt(SHOWN * m / max(float(u @ W @ u), 1e-300))
-    reach = FARTHER / np.sqrt(max(float(u @ state.P @ u), 1e-300))
-    step = min(shown, reach, FARTHEST * state.size) * u
-    h = outer_of(frame)
-    ends = [z if frame.sure_to_contain(z) else nearest(frame, state.z, z) for z in (state.z + step, state.z - step)]
+    u /= float(np.linalg.norm(u))
+    J = state.J @ u / state.sigma
+    doubt = float(u @ state.P @ u)
+    shown = np.sqrt(SHOWN * m / max(float(J @ J) - CHANCE * m * doubt, 1e-300))
+    step = min(float(shown), FARTHER / np.sqrt(doubt), FARTHEST * state.size) * u
+    ends = [state.z + step, state.z - step]
+    ends = [z if frame.sure_to_contain(z) else nearest(frame, state.z, z) for z in ends]
     far = [abs(float((z - state.z) @ u)) for z in ends]
-    if min(far) < 0.5 * max(far):
-        return ends[int(np.argmax(far))]
+    if min(far) < WORSE * max(far):
+        return np.asarray(ends[int(np.argmax(far))])
+    h = outer_of(frame)
     return min(ends, key=lambda z: float(h.of(state.at(z - state.z)[None])[0]))
 
 
 def fitted(frame: Frame, state: Models) -> Models:
     """Return the regression around the point with the least h of the fitted components."""
     h, r, R = outer_of(frame), len(state.g), state.delta
-    sound = np.flatnonzero(state.values < WORST)
+    chosen, sigma, w = _near(state)
+    U, base = (state.points[chosen] - state.z) / R, state.vectors[state.best]
+    F = (state.vectors[chosen] - base) / sigma
+    found = max((_regressed(U, F, w, tau) for tau in CURVATURES), key=lambda one: one.likelihood)
+    without_noise = base + (F - w[:, None] * found.weights) * sigma
+    i = int(np.argmin(h.of(without_noise)))
+    C = (found.tau / R) ** 2 * np.einsum("ik,ia,ib->kab", found.weights * sigma, U, U, optimize=True)
+    J, P = (found.beta[1:] * sigma).T / R + C @ (U[i] * R), found.covariance[1:, 1:] / R**2
+    bend, best = h.curvature(without_noise[i]), int(chosen[i])
+    state = replace(
+        state, chosen=chosen, best=best, lowest=frame.member(state.points[best]), centre=without_noise[i], sigma=sigma,
+        J=J, C=C, P=P, doubt=(0.0 if bend is None else float(bend @ sigma**2)) * P,
+    )  # fmt: skip
+    g, H = state.quadratic(h, np.zeros(r))
+    shown = np.sqrt(SHOWN * len(sigma) / _signal(state)[0][-1])
+    least = min(float(shown), FARTHER / np.sqrt(np.linalg.eigvalsh(P)[0]), FARTHEST * state.size)
+    return replace(state, g=g, H=H, delta=max(state.delta, float(least)))
+
+
+def _near(state: Models) -> tuple[Indices, Array, Array]:
+    """Return the points of the regression, the noise of every component near x, and the variance of every point's over that."""
+    sound, r = np.flatnonzero(state.values < WORST), len(state.g)
     away = np.linalg.norm(state.points[sound] - state.z, axis=1)
     chosen = sound[np.argsort(away, kind="stable")[: max(MOST_POINTS, 4 * (r + 1))]]
-    near = state.deviation(state.vectors[chosen[: r + 2]])
-    sigma = np.sqrt(np.mean(near**2, axis=0))
+    noises = np.array([state.deviation(v) for v in state.vectors[chosen]])
+    sigma = np.sqrt(np.mean(noises[: r + 2] ** 2, axis=0))
     sigma = np.maximum(sigma, LEAST * float(np.sqrt(np.mean(sigma**2))))
-    w = np.array([np.mean((state.deviation(v) / sigma) ** 2) for v in state.vectors[chosen]])
-    chosen, w = chosen[w <= WILD**2], w[w <= WILD**2]
-    U, F = (state.points[chosen] - state.z) / R, (state.vectors[chosen] - state.vectors[state.best]) / sigma
-    E = np.column_stack([np.ones(len(U)), U])
-    found = max((_regressed(U, E, F, w, tau) for tau in CURVATURES), key=lambda one: one[0])
-    _, tau, beta, lam, cov = found
-    values = state.vectors[state.best] + (F - w[:, None] * lam) * sigma
-    i = int(np.argmin(h.of(values)))
-    C = tau**2 * np.einsum("ik,ia,ib->kab", lam * sigma, U, U, optimize=True) / R**2
-    J = (beta[1:] * sigma).T / R + C @ (U[i] * R)
-    bend = h.curvature(values[i])
-    P = cov[1:, 1:] / R**2
-    doubt = (0.0 if bend is None else float(bend @ sigma**2)) * P
-    best = int(chosen[i])
-    state = replace(
-        state, chosen=chosen, best=best, lowest=frame.member(state.points[best]), base=values[i], J=J, C=C, P=P, doubt=doubt, sigma=sigma
-    )
-    g, H = state.quadratic(h, np.zeros(r))
-    state = replace(state, g=g, H=H)
-    W = float(np.linalg.eigvalsh(_signal(state, sigma))[-1])
-    least = min(np.sqrt(SHOWN * len(sigma) / W), FARTHER / np.sqrt(np.linalg.eigvalsh(P)[0]), FARTHEST * state.size)
-    return replace(state, delta=max(state.delta, float(least)))
+    w = np.mean((noises / sigma) ** 2, axis=1)
+    return chosen[w <= WILD**2], sigma, w[w <= WILD**2]
 
 
-def _regressed(U: Array, E: Array, F: Array, w: Array, tau: float) -> tuple[float, float, Array, Array, Array]:
-    """Return log-likelihood, τ, (c, J), weights of the points and covariance of (c, J)."""
+def _regressed(U: Array, F: Array, w: Array, tau: float) -> Regression:
+    """Return the fit to components F, (N, M), at points U, all in units of the noise, whose rows have variances w."""
     root = 1 / np.sqrt(w + (THIRD * tau) ** 2 * (U**2).sum(1) ** 3)[:, None]
-    E, F = root * E, root * F
-    K = root * (0.5 * tau**2 * (U @ U.T) ** 2) * root.T
-    K[np.diag_indices(len(U))] += 1.0
+    E, F = root * np.column_stack([np.ones(len(U)), U]), root * F
+    K = root * (0.5 * tau**2 * (U @ U.T) ** 2) * root.T + np.eye(len(U))
     factor = cho_factor(K, lower=True)
     KE, KF = cho_solve(factor, E), cho_solve(factor, F)
     M = E.T @ KE
-    M[np.diag_indices(len(M))] += 1e-12 * np.trace(M)
-    cov = np.linalg.inv(M)
-    beta = cov @ (E.T @ KF)
-    lam = KF - KE @ beta
-    logs = 2 * np.log(np.diagonal(factor[0])).sum() - 2 * np.log(root).sum() + np.linalg.slogdet(M)[1]
-    return -0.5 * (F.shape[1] * logs + float((F * lam).sum())), tau, beta, root * lam, cov
+    M[np.diag_indices(len(M))] += STOCHASTIC * np.trace(M)
+    covariance = np.linalg.inv(M)
+    beta = covariance @ (E.T @ KF)
+    weights = KF - KE @ beta
+    logs = 2 * np.log(np.diagonal(factor[0]) / root[:, 0]).sum() + np.linalg.slogdet(M)[1]
+    likelihood = -0.5 * (F.shape[1] * float(logs) + float((F * weights).sum()))
+    return Regression(likelihood, tau, beta, root * weights, covariance)
