@@ -32,8 +32,8 @@ def what_cannot_be_read_is_refused_at_once(monkeypatch):
     monkeypatch.setattr(folder, "SETTLE_SECONDS", 0.0)
 
 
-def opened(path: Path, method: str = "zo-sfw", *, size: int = 3, merge: bool = False, **more: object) -> Desk:
-    return Desk.open(path, BALL, size=size, merge=merge, **lab.settings(method, **more))
+def opened(path: Path, method: str = "zo-sfw", *, size: int = 3, **more: object) -> Desk:
+    return Desk.open(path, BALL, size=size, **lab.settings(method, **more))
 
 
 def asked(path: Path) -> list[Request]:
@@ -55,24 +55,22 @@ def answer_all(desk: Desk, rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("method", ["explore-correct", "zsfw-dvr", "zo-sfw", "zscg"])
-@pytest.mark.parametrize("merge", [False, True])
-def test_a_folder_gives_the_bits_of_minimize(method, merge, tmp_path):
-    with opened(tmp_path, method, merge=merge) as desk:
+def test_a_folder_gives_the_bits_of_minimize(method, tmp_path):
+    with opened(tmp_path, method) as desk:
         answer_all(desk, np.random.default_rng(0))
         assert lab.same(desk.result(), lab.whole(method))
     assert asked(tmp_path) == []
     status = json.loads((tmp_path / "status.json").read_text())
     assert status["status"] == desk.session.status.name.lower() and status["x"] == desk.session.x.tolist()
     kept = [read_request(file) for file in (tmp_path / "done").iterdir()]
-    assert sum(len(request) for request in kept) + desk.spared == desk.session.nfev
+    assert sum(len(request) for request in kept) == desk.session.nfev
 
 
-@pytest.mark.parametrize("merge", [False, True])
 @pytest.mark.parametrize("method", ["explore-correct", "zsfw-dvr"])
-def test_left_and_opened_again_at_every_answer(method, merge, tmp_path):
+def test_left_and_opened_again_at_every_answer(method, tmp_path):
     rng, done = np.random.default_rng(1), False
     while not done:
-        with opened(tmp_path, method, merge=merge) as desk:
+        with opened(tmp_path, method) as desk:
             desk.read()
             done = desk.done
             if not done:
@@ -123,8 +121,8 @@ class Stop(BaseException):
     """The process ends here."""
 
 
-@pytest.mark.parametrize(("merge", "often"), [(False, False), (True, True)])
-def test_stopped_between_any_two_writes(merge, often, tmp_path, monkeypatch):
+@pytest.mark.parametrize("often", [False, True])
+def test_stopped_between_any_two_writes(often, tmp_path, monkeypatch):
     """Every write of a journal, file or checkpoint is in turn the last one of its process."""
     from zofw.run.files import journal, store
 
@@ -151,7 +149,7 @@ def test_stopped_between_any_two_writes(merge, often, tmp_path, monkeypatch):
     for stop in range(1, 400):
         left[0] = stop
         try:
-            desk = opened(tmp_path, method, merge=merge, max_iter=2)
+            desk = opened(tmp_path, method, max_iter=2)
         except Stop:
             continue
         try:
@@ -506,7 +504,6 @@ def test_what_is_given_again_must_agree(tmp_path):
         "inside": True,
         "gap_tol": 0.1,
         "size": 9,
-        "merge": True,
     }.items():
         with pytest.raises(ValueError, match=f"{name}="):
             Desk.open(tmp_path, **{name: value})

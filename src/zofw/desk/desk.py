@@ -6,23 +6,22 @@ import itertools
 import logging
 import os
 import time
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zofw.core import Array, Indices
+from zofw.core import Indices
 from zofw.desk.files import load
 from zofw.desk.folder import NAME, DeskFolder, Look, settled, stamp
 from zofw.desk.reply import AnswerError, Reply, Told
 from zofw.desk.request import Request
-from zofw.desk.round import Round, check_counts, owed_rounds
+from zofw.desk.round import Round
 from zofw.run import Session
 from zofw.run.files.documents import FileError
-from zofw.run.record.run import FAILED
+from zofw.run.record.run import FAILED, Pending
 from zofw.run.session.events import Failed, Part
 from zofw.sets import SetLike
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("zofw")
 
-KEPT = 20  # closed queries whose values are at hand; a folder has all of them
+KEPT = 20  # closed queries that are at hand; a folder has all of them
 FIELDS_BYTES, REASON_BYTES, COORDINATE_BYTES = 1 << 16, 1 << 10, 32  # of an answer, at most
 SHOWN = 1000  # coordinates of x in a status file
 
@@ -49,10 +48,6 @@ class Desk:
         The run.
     size
         Evaluations in a request.
-    merge
-        Ask once for an evaluation that a query repeats, as a batch drawn with replacement does, and use its value for all. Use it
-        if the same evaluation gives the same value. The ledger charges what ``minimize`` charges; ``spared`` counts the
-        evaluations that were saved.
     folder, at_once
         Where requests and answers are exchanged as files, and how many requests may lie there at a time; :meth:`open` makes
         such a desk.
@@ -79,22 +74,21 @@ class Desk:
         session: Session,
         *,
         size: int = 1,
-        merge: bool = False,
         folder: DeskFolder | None = None,
         at_once: int = 1000,
     ) -> None:
-        check_counts(size=size, at_once=at_once)
+        check_counts(size, at_once)
         if not isinstance(session, Session):
             raise TypeError(
                 f"A desk needs a session, as in zofw.Desk(zofw.Session(set, dim=…, budget=…)); got {type(session).__name__}."
             )
-        self.session, self.size, self.merge = session, size, merge
-        self.folder, self.at_once = folder, at_once
-        self.spared = 0  # since it was opened
-        self._round: Round | None = None
-        label = (lambda number: None) if folder is None else folder.label
-        self._owed = owed_rounds(session.run, size, label)
-        self._past: deque[Round] = deque(maxlen=KEPT)
+        if (each := session.run.each) > 1:
+            raise ValueError(
+                f"A desk exchanges one number for an evaluation, and outputs={each} was given. "
+                f"Begin the session with n={each} and outputs=1, or answer Session.ask()."
+            )
+        self.session, self.size, self.folder, self.at_once = session, size, folder, at_once
+        self._rounds: dict[int, Round] = {}  # views of the open queries, and of the last closed ones
         self._turn()
         self._publish()
 
@@ -105,7 +99,6 @@ class Desk:
         set: SetLike | None = None,
         *,
         size: int | None = None,
-        merge: bool | None = None,
         at_once: int = 1000,
         **settings: Any,
     ) -> Desk:
@@ -118,25 +111,25 @@ class Desk:
         set, settings
             What :class:`~zofw.Session` takes. To continue they may be left out; what is given again must agree, but for
             limits, which replace the saved ones. A set or method of your own has to be given again.
-        size, merge, at_once
-            As above; the first two cannot change.
+        size, at_once
+            As above; the first cannot change.
         """
         if set is None and not (Path(folder) / "desk.json").exists():
             raise FileNotFoundError(
                 f"There is no desk in {folder}. To begin one, give a set, dim=… and budget=…."
             )
-        check_counts(size=1 if size is None else size, at_once=at_once)
+        check_counts(1 if size is None else size, at_once)
         place = DeskFolder(folder)
         try:
             if place.begun:
                 session = place.resume(set, settings)
-                made = place.settle(size=size, merge=merge)
+                size = place.settle(size)
             else:
                 session = Session(set, **settings)
                 session.ask()
-                made = {"size": 1 if size is None else size, "merge": bool(merge)}
-                place.begin(session, made)
-            return cls(session, folder=place, at_once=at_once, **made)
+                size = 1 if size is None else size
+                place.begin(session, size)
+            return cls(session, folder=place, at_once=at_once, size=size)
         except BaseException:
             place.close()
             raise
@@ -155,7 +148,7 @@ class Desk:
     @property
     def done(self) -> bool:
         """Whether the run has ended."""
-        return self._round is None and not self._owed
+        return not self._open
 
     def requests(self, limit: int | None = None) -> list[Request]:
         """Open requests, in the order in which the run would like them; at most ``limit``; none when it has ended."""
@@ -164,41 +157,48 @@ class Desk:
 
     @property
     def _open(self) -> list[Round]:
-        return [*self._owed, *([] if self._round is None else [self._round])]
+        return [round for _, round in sorted(self._rounds.items()) if not round.closed]
 
     def _turn(self) -> None:
         """Answer the session as soon as its query is complete, and unfold the next one."""
         session = self.session
         while (query := session.ask()) is not None:
-            if self._round is None:
-                self._round = Round(query, session.number, session.run.identity, self.size, self.merge)
-                self._recall(self._round)
-                continue
-            if self._round.query is query:
-                if not self._round.complete:
-                    break
-                self.spared += self._round.whole.units - len(self._round)
-                session.tell(query, self._round.answer())
-            self._set_aside()
-        owed = {one.query for one in session.run.pending}
-        self._past += [round for round in self._owed if round.number not in owed]
-        self._owed = [round for round in self._owed if round.number in owed]
+            round = self._rounds.get(session.number) or self._unfold()
+            if not round.complete:
+                break
+            session.tell(query, round.answer())
+        self._close_rounds(None if query is None else session.number)
         if query is None:
-            self._set_aside()
             session.keep()
 
-    def _set_aside(self) -> None:
-        """The open query is answered, withdrawn, or continued without some of its values."""
-        round, self._round = self._round, None
-        if round is None:
-            return
-        if any(one.query == round.number for one in self.session.run.pending):
-            self._owed.append(round)
-            return
-        if not round.complete:
-            self._keep_partial(round)
-        round.rest()
-        self._past.append(round)
+    def _unfold(self) -> Round:
+        """Return the view of the open query, with what the run has of it."""
+        run, asked = self.session.run, self.session.rules.open
+        assert asked is not None
+        round = self._rounds[asked.number] = Round(asked.query, asked.number, run.identity, self.size)
+        events: list[Part | Failed] = [*asked.failures, *asked.parts]
+        for event in events:
+            self._finish(round, round.see(event))
+        return round
+
+    def _close_rounds(self, number: int | None) -> None:
+        """Close the views of queries that are neither open nor owed rows; of those that are, keep these rows open."""
+        run, owed = self.session.run, dict[int, list[Pending]]()
+        for one in run.pending:
+            owed.setdefault(one.query, []).append(one)
+        for earlier, rows in owed.items():
+            if earlier not in self._rounds:
+                label = None if self.folder is None else self.folder.label(earlier)
+                self._rounds[earlier] = Round.of_rows(rows, run.identity, self.size, label)
+            self._rounds[earlier].owe([one.row for one in rows])
+        for round in self._open:
+            if round.number not in owed and round.number != number:
+                if not round.complete:  # withdrawn
+                    self._finish(round, round.blocks(~np.isnan(round.values)))
+                round.rest()
+        closed = [number for number, round in self._rounds.items() if round.closed]
+        for number in closed[:-KEPT]:
+            del self._rounds[number]
 
     # ------------------------------------------------------------------ answers
 
@@ -229,7 +229,7 @@ class Desk:
         For a point where no evaluation succeeds. What the open query has had is charged to the line "failed".
         """
         self._check_held()
-        if self._round is not None:
+        if self.session.rules.open is not None:
             self.session.drop()
             self._turn()
             self._publish()
@@ -242,7 +242,7 @@ class Desk:
                 f"There is no request {reply.id!r}: it is mistyped, or of another run, or closed long ago.",
                 reply.id,
             )
-        request, numbers, known, round = found
+        request, known, round, numbers = found
         reply.check(request)
         for place, value in reply.values.items():
             if known.get(place, value) != value:
@@ -252,99 +252,59 @@ class Desk:
                     reply.id,
                 )
         news = {place: value for place, value in reply.values.items() if place not in known}
-        if numbers is None or round is None:
+        if round is None or round.closed:
             if news:
                 raise AnswerError(f"Request {reply.id} was withdrawn: the run no longer wants it.", reply.id)
             return 0
-        largest = round.largest
-        if any(abs(value) > largest for value in news.values()):
+        if any(abs(value) > round.largest for value in news.values()):
             raise AnswerError(
-                f"The answer to request {reply.id} has values beyond {largest:g}, and slopes of these would be more than "
+                f"The answer to request {reply.id} has values beyond {round.largest:g}, and slopes of these would be more than "
                 "methods can square. Take a larger radius, or rescale what is measured.",
                 reply.id,
             )
         if news:
-            self._enter(round, numbers[list(news)], np.array(list(news.values())))
-        self._fail(round, reply, numbers)
+            for part in round.portions(numbers[list(news)], np.array(list(news.values()))):
+                self._put(round, part)
+        if reply.failed:
+            self._fail(round, reply, numbers)
         self._turn()
         return len(news)
 
-    def _find(self, id: str) -> tuple[Request, Indices | None, dict[int, float], Round | None] | None:
-        """A request, the numbers of its evaluations where it is open, their values by place, and its round."""
-        name = NAME.fullmatch(id)
-        if name is None:
+    def _find(self, id: str) -> tuple[Request, dict[int, float], Round | None, Indices] | None:
+        """Return a request, its values by place, its round if that is at hand, and the numbers of its evaluations."""
+        if (name := NAME.fullmatch(id)) is None:
             return None
-        block, attempt = int(name[2]), int(name[3] or 1) - 1
-        for round in (*self._open, *reversed(self._past)):
-            if round.label == name[1] and 0 <= attempt < round.attempts(block):
-                request, numbers = round.request(block, attempt), round.numbers(block, attempt)
-                if request.id != id:
-                    return None
-                known = {
-                    place: float(round.values[j]) for place, j in enumerate(numbers.tolist()) if round.has(j)
-                }
-                return request, numbers if round in self._open else None, known, round
+        round, block, attempt = self._rounds.get(int(name[1][:-5])), int(name[2]), int(name[3] or 1) - 1
+        if round is not None and round.label == name[1] and 0 <= attempt < round.attempts(block):
+            request = round.request(block, attempt)
+            known = {at: value for at, value in enumerate(round.known(block, attempt)) if value is not None}
+            return None if request.id != id else (request, known, round, round.numbers(block, attempt))
         finished = None if self.folder is None else self.folder.finished(id)
-        return None if finished is None else (finished[0], None, finished[1], None)
+        return None if finished is None else (*finished, None, np.empty(0, dtype=np.int64))
 
-    def _enter(self, round: Round, numbers: Indices, values: Array) -> None:
-        """Values that are news: into the journal, then into requests that are complete with them."""
-        order = np.argsort(numbers)
-        numbers, values = numbers[order], values[order]
-        for tile, sums in round.portions(numbers, values):
-            self.session.put(Part(round.number, tile, sums.values))
-        round.fill(numbers, values)
-        self._finish(round, np.unique(numbers // round.size))
+    def _put(self, round: Round, event: Part | Failed) -> None:
+        self.session.put(event)
+        self._finish(round, round.see(event))
 
-    def _finish(self, round: Round, blocks: Indices) -> None:
-        for block in blocks.tolist():
-            if round.known[round.numbers(block, 0)].all():
-                self._keep(round, block)
-                round.forget(block)
-
-    def _keep(self, round: Round, block: int) -> None:
-        if self.folder is not None:
-            for attempt in range(round.attempts(block)):
-                numbers = round.numbers(block, attempt).tolist()
-                values = [float(round.values[j]) if round.has(j) else None for j in numbers]
-                self.folder.finish(round.request(block, attempt), values)
-
-    def _keep_partial(self, round: Round) -> None:
-        """What a query that is withdrawn has had."""
-        for block in np.unique(np.flatnonzero(round.known) // round.size).tolist():
-            self._keep(round, block)
+    def _finish(self, round: Round, blocks: Sequence[int]) -> None:
+        """Write the requests of some blocks down with their values."""
+        for block in blocks:
+            for attempt in range(round.attempts(block) if self.folder is not None else 0):
+                assert self.folder is not None
+                self.folder.finish(round.request(block, attempt), round.known(block, attempt))
+            round.forget(block)
 
     def _fail(self, round: Round, reply: Reply, numbers: Indices) -> None:
         """Charge evaluations that failed, and ask for them again."""
         name = NAME.fullmatch(reply.id)
-        if name is None or not reply.failed:
-            return
-        wanted = round.wanted(int(name[2]), int(name[3] or 1) - 1)
+        assert name is not None
+        left = round.left(int(name[2]), int(name[3] or 1) - 1)
         named = numbers if None in reply.failed else numbers[[j for j in reply.failed if j is not None]]
-        failed = np.intersect1d(wanted, named)
-        if not len(failed):
-            return
-        reasons = [*dict.fromkeys(reply.failed.values())]
-        for reason in reasons:
+        failed, reason = np.intersect1d(left, named), "; ".join(dict.fromkeys(reply.failed.values()))
+        if len(failed):
             logger.warning("Request %s: evaluations failed: %s", reply.id, reason)
-        cost = len(failed) if reply.paid else 0
-        tiles = tuple(round.places(failed))
-        round.ask_again(failed)
-        self.session.put(Failed(round.number, tiles, cost, "; ".join(reasons)))
-
-    def _recall(self, round: Round) -> None:
-        """Enter what the run has of its open query."""
-        asked = self.session.rules.open
-        if asked is None or not (asked.parts or asked.failures):
-            return
-        told: dict[int, float] = {}
-        for part in asked.parts:
-            told |= dict(enumerate(part.values.tolist(), round.whole.number(part.tile)))
-        for event in asked.failures:
-            if event.tiles:
-                round.ask_again(round.numbers_of(event.tiles))
-        round.refill(told)
-        self._finish(round, np.unique(np.flatnonzero(round.known) // round.size))
+            cost = len(failed) if reply.paid else 0
+            self._put(round, Failed(round.number, round.places(failed), cost, reason))
 
     # ------------------------------------------------------------------ the folder
 
@@ -425,7 +385,7 @@ class Desk:
             "failed": run.ledger[FAILED],
             "budget": run.limits.budget,
             "asked": sum(map(len, open)),
-            "answered": sum(int(round.known.sum()) for round in open),
+            "answered": sum(int((~round.wanted).sum()) for round in open),
             "x": run.x.tolist() if run.dim <= SHOWN else None,
         }
 
@@ -448,3 +408,10 @@ class Desk:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def check_counts(size: int, at_once: int) -> None:
+    """Raise ValueError unless both are whole numbers of at least 1."""
+    for name, count in {"size": size, "at_once": at_once}.items():
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ValueError(f"{name} should be a whole number of at least 1; got {count!r}.")

@@ -94,10 +94,10 @@ class DeskFolder:
         """Whether it holds a run."""
         return self.files.exists
 
-    def begin(self, session: Session, made: dict[str, object]) -> None:
+    def begin(self, session: Session, size: int) -> None:
         """Write down how requests are made, and then the run."""
-        head = {"zofw": "desk", "version": VERSION}
-        put(self.path / "desk.json", json.dumps(head | made).encode(), durable=True)
+        made = {"zofw": "desk", "version": VERSION, "size": size}
+        put(self.path / "desk.json", json.dumps(made).encode(), durable=True)
         session.write_to(self.files)
 
     def resume(self, set: SetLike | None, settings: Mapping[str, Any]) -> Session:
@@ -116,18 +116,18 @@ class DeskFolder:
         check_agreement(session.run, settings, self.path)
         return session
 
-    def settle(self, **given: Any) -> dict[str, Any]:
-        """How requests are made here; what is given must agree."""
+    def settle(self, size: int | None) -> int:
+        """Return the evaluations of a request here; what is given must agree."""
         path = self.path / "desk.json"
         saved = load(path)
-        if (saved.get("zofw"), saved.get("version")) != ("desk", VERSION):
+        found = saved.get("size")
+        if (saved.get("zofw"), saved.get("version")) != ("desk", VERSION) or not isinstance(found, int):
             raise FileError(f"{path} was not written by this version of zofw.")
-        for name, value in given.items():
-            if value is not None and saved.get(name) != value:
-                raise ValueError(
-                    f"{self.path} is a desk with {name}={saved.get(name)}; {name}={value} was given."
-                )
-        return {name: saved[name] for name in given}
+        if saved.get("merge"):
+            raise FileError(f"{path} has merge=True, which zofw 0.2 no longer has: finish it with zofw 0.1.")
+        if size not in (None, found):
+            raise ValueError(f"{self.path} is a desk with size={found}; size={size} was given.")
+        return found
 
     def close(self) -> None:
         """Release the folder for the next process."""
