@@ -171,8 +171,8 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "run/session/stepping.py",
-        "thrown = query.cost > self.remaining",
-        "thrown = query.cost >= self.remaining",
+        "query.cost > self.remaining",
+        "query.cost >= self.remaining",
     ),
     ("atoms.py", "np.multiply(x, 1.0 - gamma, dtype=np.float64)", "np.multiply(x, 1.0, dtype=np.float64)"),
     (P + "frank_wolfe.py", "float(w[i] / (1.0 - w[i]))", "float(w[i])"),
@@ -254,7 +254,7 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     ("sets/convex_hull.py", "np.argmin(self.points @", "np.argmax(self.points @"),
     ("sets/birkhoff.py", "rows * self.size + columns", "columns * self.size + rows"),
     # a run: counting, limits, what is lost
-    ("run/session/rules.py", "        self.run.nfev += cost\n", "        self.run.nfev += 1\n"),
+    ("run/session/rules.py", "            run.nfev += cost\n", "            run.nfev += 1\n"),
     ("run/session/stepping.py", "run.nlmo += self.task.lmos", "run.nlmo = self.task.lmos"),
     ("run/session/stepping.py", "run.nit >= limits.max_iter", "run.nit > limits.max_iter"),
     ("run/session/stepping.py", "run.nlmo >= limits.max_lmo", "run.nlmo > limits.max_lmo"),

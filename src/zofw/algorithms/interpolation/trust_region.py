@@ -60,7 +60,10 @@ def _around(task: Task, frame: Frame, state: State, edges: Array) -> Action:
     """Values at the ends of first edges; where f fails, also half as far on the other side, or on the same if that is no member."""
     z = state.z
     state = yield from ask(task, frame, state, edges)
-    ways = edges[state.values[-len(edges) :] >= WORST][: max(int(task.remaining // task.n), 0)] - z
+    ways = (
+        edges[state.values[-len(edges) :] >= WORST][: max(int(min(len(edges), task.remaining / task.n)), 0)]
+        - z
+    )
     again = [z - way / 2 if frame.sure_to_contain(z - way / 2) else z + way / 2 for way in ways]
     return (yield from ask(task, frame, state, np.array(again))) if again else state
 
