@@ -10,7 +10,7 @@ from zofw.algorithms.hand_over import HandOver as HandOver
 from zofw.algorithms.interpolation import Interpolation as Interpolation
 from zofw.algorithms.registry import methods as methods
 from zofw.algorithms.ridge_newton import RidgeNewton as RidgeNewton
-from zofw.core import Algorithm, Checking, FirstOrder, MethodLike, Resolving, Task
+from zofw.core import Algorithm, FirstOrder, MethodLike, Task, offers
 
 
 def is_first_order(method: MethodLike) -> bool:
@@ -34,9 +34,9 @@ def as_algorithm(method: MethodLike, task: Task) -> tuple[Algorithm, dict[str, s
             f"method should be a registered name or a settings object with a name, init and step; got {method!r}."
         )
     method = settings.spelled_out(method)
-    if isinstance(method, Resolving):
+    if offers(method, "resolve"):
         method, derived = method.resolve(task)
         reasons |= derived
-    if isinstance(method, Checking):
+    if offers(method, "check"):
         method.check(task)
     return method, reasons

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -20,8 +20,7 @@ class Algorithm(Protocol):
     """A frozen dataclass of settings, with one step of the method as a generator of queries.
 
     ``step`` must be a pure function of (task, state, rng) and the answers: the session replays it to resume a run.
-    It may be a :class:`Resolving`, a :class:`Checking` and a :class:`Pricing` one as well. A first-order reference method is a
-    :class:`FirstOrder` one instead.
+    What else it may have is in :class:`Offering`. A first-order reference method is a :class:`FirstOrder` one instead.
     """
 
     name: ClassVar[str]
@@ -41,39 +40,29 @@ class FirstOrder(Protocol):
     def step(self, task: FirstOrderTask, state: Any, rng: np.random.Generator) -> Step: ...
 
 
-@runtime_checkable
-class Resolving(Protocol):
-    """A method that derives the settings left at None from its task, with the reason for each."""
+class Offering(Algorithm, Protocol):
+    """A method with everything that methods may offer; `offers` says which of it one has."""
 
-    def resolve(self, task: Task) -> tuple[Algorithm, dict[str, str]]: ...
+    composes: ClassVar[
+        bool
+    ]  # it can minimise a function of the components other than their mean: ``task.outer``
 
+    def resolve(self, task: Task) -> tuple[Algorithm, dict[str, str]]:
+        """Return the method with the settings left at None derived from its task, and the reason for each."""
 
-@runtime_checkable
-class Checking(Protocol):
-    """A method that refuses bad settings with a sentence before the first query."""
+    def check(self, task: Task) -> None:
+        """Refuse bad settings with a sentence before the first query."""
 
-    def check(self, task: Task) -> None: ...
+    def most(self, task: Task, state: State) -> float:
+        """Return the most queries its coming iteration can cost: where that can be paid, nothing is rehearsed."""
 
-
-@runtime_checkable
-class Pricing(Protocol):
-    """A method that knows the most queries its coming iteration can cost: where that can be paid, nothing is rehearsed."""
-
-    def most(self, task: Task, state: State) -> float: ...
-
-
-@runtime_checkable
-class Composing(Protocol):
-    """A method that can minimise a function of the components other than their mean: ``task.outer``."""
-
-    composes: ClassVar[bool]
+    def report(self, task: Task, state: State, x: Array) -> Mapping[str, object]:
+        """Return further entries of the result, of the point that a run returns."""
 
 
-@runtime_checkable
-class Reporting(Protocol):
-    """A method that has more to say of the point that a run returns: further entries of the result."""
-
-    def report(self, task: Task, state: State, x: Array) -> Mapping[str, object]: ...
+def offers(method: object, name: str) -> TypeGuard[Offering]:
+    """Return True if a method has an optional attribute of that name."""
+    return hasattr(method, name)
 
 
 MethodLike: TypeAlias = str | Algorithm | FirstOrder  # a registered name, or settings

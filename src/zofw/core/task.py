@@ -18,13 +18,7 @@ ONE_THREAD = 8192  # entries of vectors that OpenBLAS, which comes with NumPy, m
 
 @runtime_checkable
 class ConvexSet(Protocol):
-    """A compact convex set X of ℝᵈ with everything this library asks of it.
-
-    A set with a cheap Euclidean projection is a :class:`Projecting` one as well. ``clip(x)`` is
-    optional too: a member with no tolerance at all, every inequality to the last bit of ``<=``
-    and every equation to rounding. A point that is a member up to rounding moves by rounding,
-    an exact member not at all.
-    """
+    """A compact convex set X of ℝᵈ with everything this library asks of it; what else it may have is in :class:`FullSet`."""
 
     @property
     def fixed_dim(self) -> int | None:
@@ -64,19 +58,21 @@ class ConvexSet(Protocol):
         """Return the orthogonal projection of v, (d,) or (d, b), on the directions of the affine hull of X."""
 
 
-@runtime_checkable
-class Faceted(Protocol):
-    """A polyhedron that lists its inequalities: A, b with A x ≤ b, which with the affine hull make the set."""
-
-    def facets(self, dim: int) -> tuple[Array, Array]: ...
-
-
-@runtime_checkable
-class Projecting(Protocol):
-    """A set with a Euclidean projection."""
+class FullSet(ConvexSet, Protocol):
+    """A set with everything that sets may offer."""
 
     def project(self, x: ArrayLike) -> Array:
         """Return the member nearest to x."""
+
+    def clip(self, x: ArrayLike) -> Array:
+        """Return a member near x, with no tolerance at all: every inequality to the last bit of
+        ``<=`` and every equation to rounding.
+
+        A point that is a member up to rounding moves by rounding, an exact member not at all.
+        """
+
+    def facets(self, dim: int) -> tuple[Array, Array]:
+        """Return A, b with A x ≤ b: the inequalities of a polyhedron, which with the affine hull make the set."""
 
 
 @runtime_checkable
@@ -176,7 +172,7 @@ class Task:
         """Return the Euclidean projection on the set."""
         if not self.can_project:
             raise TypeError(f"{self.set!r} has no Euclidean projection.")
-        return cast(Projecting, self.set).project(x)
+        return cast(FullSet, self.set).project(x)
 
     @property
     def diameter(self) -> float:

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from zofw.arrays import nonnegative
 from zofw.atoms import Array, Atom, as_atom
-from zofw.core import Clips, Projecting
-from zofw.sets.protocol import Inball, Region, Vertices, name_of
+from zofw.core import FullSet
+from zofw.sets.protocol import Inball, Vertices, name_of
 
 MOST_VERTICES = 1000  # that a point is mixed from
 IS_ORACLE = " A function in the set's place is its oracle, lmo(g); a constraint is written as scipy.optimize.LinearConstraint."
@@ -27,31 +27,19 @@ class HasOracle(Protocol):
 Oracle: TypeAlias = HasOracle | Callable[[Array], ArrayLike]
 
 
-def can_project(region: object) -> TypeGuard[Projecting]:
+def can_project(region: object) -> TypeGuard[FullSet]:
     """Return True if a set has a Euclidean projection ``project(x)``."""
     return hasattr(region, "project")
 
 
-def can_clip(region: object) -> TypeGuard[Clips]:
+def can_clip(region: object) -> TypeGuard[FullSet]:
     """Return True if a set has ``clip(x)``, which returns members without tolerance."""
     return hasattr(region, "clip")
-
-
-def has_oracle(given: object) -> TypeGuard[Oracle]:
-    """Return True if an object is a set, has ``lmo(g)``, or can be called as one."""
-    return callable(oracle_of(given))
 
 
 def oracle_of(given: Any) -> Any:
     """Return the method ``lmo`` of an object, or the object itself."""
     return getattr(given, "lmo", given)
-
-
-def from_oracle(oracle: Oracle, dim: int | None = None, diameter: float | None = None) -> Region:
-    """Return a set that already has everything is returned as it is; of any other object, what is missing is filled in."""
-    if isinstance(oracle, Region) and dim is None and diameter is None:
-        return oracle
-    return Custom(oracle, dim, diameter)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from zofw.atoms import Array
 from zofw.extras import lazy
 from zofw.sets.box import Box
 from zofw.sets.capped_simplex import CappedSimplex
-from zofw.sets.custom import Oracle, from_oracle, has_oracle
+from zofw.sets.custom import Custom, Oracle, oracle_of
 from zofw.sets.polytope import Polytope
 from zofw.sets.protocol import SETS, Region, name_of
 from zofw.sets.simplex import Simplex
@@ -63,8 +63,10 @@ def as_set(given: SetLike, *, dim: int | None = None, diameter: float | None = N
         return _of_class(SETS[given], f'The set "{given}" has no size yet')
     if isinstance(given, type):
         return _of_class(given, f"{given.__name__} is a class, and a set is needed")
-    if has_oracle(given):
-        return from_oracle(given, dim, diameter)
+    if isinstance(given, Region) and dim is None and diameter is None:
+        return given
+    if callable(oracle_of(given)):
+        return Custom(cast(Oracle, given), dim, diameter)
     made = _of_scipy([*given] if isinstance(given, (Sequence, np.ndarray)) else [given])
     return _of_pairs(given) if made is None else made
 
@@ -141,20 +143,22 @@ def _of_pairs(given: object) -> Box:
         pairs = np.empty(0)
     ends = isinstance(given, tuple) and len(given) == 2 and all(isinstance(end, np.ndarray) for end in given)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or ends:
-        found = "none was given" if given is None else f"{name_of(given)} is not one: {given!r:.60}"
-        if pairs.ndim == 1 and pairs.size > 2:
-            found += "; a point goes after the set, as x0=…"
-        raise TypeError(
-            f"A set is needed, and {found}. Give a set such as zofw.Simplex(), zofw.Box(low, high) "
-            "or zofw.Polytope(A_ub=…, b_ub=…), a list of pairs (low, high), scipy.optimize.Bounds or LinearConstraint, or an "
-            "object with lmo(g) that returns a minimiser of ⟨g, s⟩."
-        )
+        raise TypeError(_no_set(given, is_point=pairs.ndim == 1 and pairs.size > 2))
     if not np.isfinite(pairs).all():
         raise ValueError(
             f"A pair of bounds for coordinate {int(np.argmin(np.isfinite(pairs).all(axis=1)))} is open; a Frank-Wolfe method "
             "needs a bounded set. Give two numbers for every coordinate."
         )
     return Box(pairs[:, 0], pairs[:, 1])
+
+
+def _no_set(given: object, is_point: bool) -> str:
+    found = "none was given" if given is None else f"{name_of(given)} is not one: {given!r:.60}"
+    return (
+        f"A set is needed, and {found}{'; a point goes after the set, as x0=…' * is_point}. Give a set such as zofw.Simplex(), "
+        "zofw.Box(low, high) or zofw.Polytope(A_ub=…, b_ub=…), a list of pairs (low, high), scipy.optimize.Bounds or "
+        "LinearConstraint, or an object with lmo(g) that returns a minimiser of ⟨g, s⟩."
+    )
 
 
 def _of_scipy(parts: Sequence[object]) -> Region | None:
@@ -170,8 +174,14 @@ def _of_scipy(parts: Sequence[object]) -> Region | None:
     rows = [part for part in parts if isinstance(part, LinearConstraint)]
     if not parts or len(bounds) + len(rows) != len(parts) or len(bounds) > 1:
         return None
-    box = bounds[0] if bounds else Bounds()
-    return _polytope(rows, box) if rows else Box(_bound(box.lb), _bound(box.ub))
+    sides = [
+        np.asarray(side, dtype=np.float64)
+        for side in ((bounds[0].lb, bounds[0].ub) if bounds else (-np.inf, np.inf))
+    ]
+    lower, upper = (
+        side.reshape(()) if side.size == 1 else side for side in sides
+    )  # SciPy writes one number as [1.0]
+    return _polytope(rows, lower, upper) if rows else Box(lower, upper)
 
 
 def _names(bounds: Mapping[str, object]) -> str:
@@ -183,37 +193,30 @@ def _names(bounds: Mapping[str, object]) -> str:
     )
 
 
-def _bound(values: ArrayLike) -> float | Array:
-    """SciPy writes one number for all coordinates as an array of length 1."""
-    array = np.asarray(values, dtype=np.float64)
-    return float(array.reshape(())) if array.size == 1 else array
+def _rows(constraint: LinearConstraint) -> tuple[Array, Array, Array]:
+    """Return A, and lower and upper bounds of its rows."""
+    A = np.atleast_2d(constraint.A.toarray() if sp.issparse(constraint.A) else constraint.A).astype(
+        np.float64
+    )
+    return A, np.broadcast_to(constraint.lb, len(A)), np.broadcast_to(constraint.ub, len(A))
 
 
-def _simplex(total: float, lower: Array, upper: Array) -> Region:
-    """Return {x : l ≤ x ≤ u, Σ x = total}, a simplex if the bounds say no more than x ≥ 0."""
-    free = not lower.any() and upper.min() >= total
-    return Simplex(total, lower.size) if free else CappedSimplex(total, upper, lower)
-
-
-def _polytope(constraints: Sequence[LinearConstraint], box: Bounds) -> Region:
+def _polytope(constraints: Sequence[LinearConstraint], lower: Array, upper: Array) -> Region:
     """Return {x : lb ≤ A x ≤ ub, l ≤ x ≤ u}, as the simplest set that says the same."""
-    matrices = [np.atleast_2d(c.A.toarray() if sp.issparse(c.A) else c.A) for c in constraints]
-    A = np.concatenate(matrices).astype(np.float64)
-    low = np.concatenate([np.broadcast_to(c.lb, len(M)) for c, M in zip(constraints, matrices, strict=True)])
-    high = np.concatenate([np.broadcast_to(c.ub, len(M)) for c, M in zip(constraints, matrices, strict=True)])
+    A, low, high = map(np.concatenate, zip(*map(_rows, constraints), strict=True))
     dim = A.shape[1]
-    if np.size(box.lb) not in (1, dim) or np.size(box.ub) not in (1, dim):
+    wrong = [side.size for side in (lower, upper) if side.size not in (1, dim)]
+    if wrong:
         raise ValueError(
-            f"The rows of the linear constraints have {dim} coordinates, and the bounds {max(np.size(box.lb), np.size(box.ub))}; make them agree."
+            f"The rows of the linear constraints have {dim} coordinates, and the bounds {wrong[0]}; make them agree."
         )
-    lower, upper = (np.broadcast_to(_bound(side), dim) for side in (box.lb, box.ub))
+    lower, upper = np.broadcast_to(lower, dim), np.broadcast_to(upper, dim)
     equal = low == high
     above, below = np.isfinite(high) & ~equal, np.isfinite(low) & ~equal
-    if equal.sum() == 1 and not (above | below).any() and lower.min() >= 0:
-        (row,) = A[equal]
-        total = float(high[equal][0] / row[0]) if row[0] else 0.0
-        if np.all(row == row[0]) and total > 0:
-            return _simplex(total, lower, upper)
+    if equal.sum() == 1 and not (above | below).any():
+        shares = _shares(A[equal][0], float(high[equal][0]), lower, upper)
+        if shares is not None:
+            return shares
     return Polytope(
         np.concatenate([A[above], 0.0 - A[below]]),
         np.concatenate([high[above], -low[below]]),
@@ -221,3 +224,12 @@ def _polytope(constraints: Sequence[LinearConstraint], box: Bounds) -> Region:
         high[equal],
         np.stack([lower, upper], axis=1),
     )
+
+
+def _shares(row: Array, right: float, lower: Array, upper: Array) -> Region | None:
+    """Return {x : l ≤ x ≤ u, aᵀx = b} as a simplex, capped or not, where it is one."""
+    total = right / row[0] if row[0] else 0.0
+    if lower.min() < 0 or np.any(row != row[0]) or not total > 0:
+        return None
+    free = not lower.any() and upper.min() >= total
+    return Simplex(total, lower.size) if free else CappedSimplex(total, upper, lower)

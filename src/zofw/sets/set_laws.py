@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from zofw.atoms import Array
-from zofw.core import Faceted
+from zofw.core import FullSet
 from zofw.sets.custom import Custom, can_clip, can_project, oracle_of
 from zofw.sets.lp import solve_scipy
 from zofw.sets.protocol import EPS, Region
@@ -324,7 +324,7 @@ def inball_inside(on: Subject) -> Iterator[str]:
 def facets_complete(on: Subject) -> Iterator[str]:
     """facets and the affine hull are the set: the least ⟨g, x⟩ over them is that of lmo(g)"""
     try:
-        facets = cast(Faceted, on.region).facets
+        facets = cast(FullSet, on.region).facets
     except AttributeError:
         raise Skipped("the set lists no facets") from None
     A, b = facets(on.dim)

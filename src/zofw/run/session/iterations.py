@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from zofw.core import Answer, Info, OutOfBudget, Pricing, Query, State, Task
+from zofw.core import Answer, Info, OutOfBudget, Query, State, Task, offers
 from zofw.run.record.run import BudgetError, Iteration, Known, Run
 from zofw.run.session.random_streams import Stream
 from zofw.run.session.stated import check_first
@@ -71,7 +71,7 @@ class Iterations:
     def _afford(self, left: float) -> None:
         """Raise OutOfBudget if the iteration, by its stated price or by a rehearsal, costs more than is left."""
         run = self.run
-        if run.nit and isinstance(run.method, Pricing) and run.method.most(self.task, run.state) <= left:
+        if run.nit and offers(run.method, "most") and run.method.most(self.task, run.state) <= left:
             return
         least = self.rehearse()
         if least <= left:

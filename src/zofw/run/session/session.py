@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from zofw.core import Answer, Array, Batch, EvaluationError, Pattern, Query, Reporting, Task
+from zofw.core import Answer, Array, Batch, EvaluationError, Pattern, Query, Task, offers
 from zofw.run.files.store import MemoryStore, RunFiles, write_alone
 from zofw.run.given import refuse
 from zofw.run.record.run import Run, RunView
@@ -369,7 +369,7 @@ class Session(RunView):
             else:
                 fun = None
             found = Result.of(run, fun, None if asked is None else asked.best)
-            if isinstance(run.method, Reporting):
+            if offers(run.method, "report"):
                 found.update(run.method.report(self.task, run.state, found.x))
             return found
 

@@ -19,13 +19,13 @@ from zofw.algorithms import as_algorithm, is_first_order
 from zofw.core import (
     Array,
     Batch,
-    Composing,
     ConvexSet,
     FirstOrderTask,
     MethodLike,
     Outer,
     Pattern,
     Task,
+    offers,
 )
 from zofw.core.task import no_gradient
 from zofw.run.given import entropy_of, known_members, starting_point
@@ -102,7 +102,7 @@ def begin(spec: Spec, attached: Attached) -> tuple[Run, Task]:
         algorithm, reasons = as_algorithm(spec.method, task)
     if spec.outer is not None:
         spec.outer.check(spec.n * each)
-        if not isinstance(algorithm, Composing):
+        if not offers(algorithm, "composes"):
             raise ValueError(f"{algorithm.name} minimises means only; with outer=… take method='auto'.")
     if spec.known is not None:
         task.known = known_members(spec.known, region, spec.dim, spec.outer, spec.n * each)
