@@ -623,3 +623,21 @@ def test_points_at_which_f_fails_do_not_end_a_run(kind, raises):
         assert len(calls) - len(set(calls)) <= 10  # first points once more, and whether values repeat
         gaps.append(result.fun)
     assert np.median(gaps) < 1e-5
+
+
+@pytest.mark.parametrize("budget", [36, 40, 45])
+def test_a_certificate_is_tried_if_its_first_part_can_be_paid(budget):
+    """Runs ended after 10 of 36 values, because a whole certificate would have cost 37."""
+    region = zofw.Box(-2.0, 2.0)
+    result = zofw.minimize(lambda x: float(((x - 0.3) ** 2).sum()), region, dim=5, budget=budget, rng=0)
+    assert result.status is zofw.Status.CONVERGED
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_curvature_that_noise_hides_does_not_vanish_from_fit_to_fit(seed):
+    """The fitted H fell from 2 to 3e-64, and the estimate ran along the slope into a corner."""
+    rng, d = np.random.default_rng(seed), 10
+    c = rng.uniform(-0.5, 0.5, d)
+    f = lambda x: float(((x - c) ** 2).sum()) + 0.3 * float(c @ c) * rng.standard_normal()  # noqa: E731
+    result, _ = run(f, zofw.Box(-1.0, 1.0), 15 * (d + 1), dim=d)
+    assert float(((result.x - c) ** 2).sum()) <= 0.5 * float(c @ c)

@@ -72,7 +72,7 @@ class Interpolation(Method):
                 task.points_at_once * -(-(len(state.g) + 1) // task.points_at_once) + rounds.AGAIN
             )
         single = state.regime in ("model", "regression") and state.t > 1
-        again = REPEATS if np.isnan(state.noise) and state.shrunk else 0
+        again = REPEATS if np.isnan(state.noise) and state.shrunk else int(state.noise > 0)
         return task.n * ((1 if single else len(state.g) + 1) + again)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
@@ -167,8 +167,7 @@ class Interpolation(Method):
         if again > 0:
             query = Query(np.tile(state.lowest, (again, 1)), task.all, purpose=Purpose.NOISE)
             noise = float(np.std([state.value, value, *(yield query).values[:, 0]], ddof=1))
-        state = replace(state, noise=noise, repeated=noise, regime="regression")
-        return regression.estimate(frame, state, state.z)
+        return replace(state, noise=noise, repeated=noise)
 
     @staticmethod
     def _turn(frame: Frame, state: State) -> State:
@@ -176,11 +175,9 @@ class Interpolation(Method):
         r, paid, value = frame.rank, len(state.values), state.value
         ended = trust_region.ended(frame, state)
         if state.noise > 0:
-            return (
-                regression.estimate(frame, replace(state, regime="regression"), state.z)
-                if state.stint <= 0
-                else state
-            )
+            if state.stint > 0:
+                return state
+            return regression.estimate(frame, replace(state, regime="regression"), state.z)
         if state.regime == "model" and state.bundle is None and trust_region.kink(state):
             if np.isnan(state.noise):
                 return replace(state, shrunk=True)  # noise looks like a kink

@@ -42,8 +42,6 @@ def certify(
     by δ means that slopes at y are subgradients at z up to δ, which counts as a part of the kink. Values that are all equal along u say nothing
     below the least difference of any two that were seen, ``steps``: h is then too short, and is chosen again.
     """
-    if task.remaining < price(task, frame):
-        raise OutOfBudget
     r, z, size, seen = frame.rank, state.z, state.size, _seen(state)
     if not len(seen):
         return state, UNKNOWN
@@ -62,6 +60,11 @@ def certify(
     if 2 * h > MOST_INWARD * radius:  # the resolution would lead out of the set
         return state, nothing
     inward = min(2 * h / radius, MOST_INWARD) * (centre - z)
+    sides = 4 if inward.any() else 2  # points for each way
+    if task.remaining < task.n * (2 * sides * PROBES + sides // 4):
+        if steps:
+            return state, nothing
+        raise OutOfBudget
     state, slopes, bends, base = yield from _around(task, frame, state, z + inward, h, axes[r:])
     c, drift, times = slopes[:PROBES], 0.0, 1.0
     if inward.any():
@@ -92,7 +95,8 @@ def certify(
     error = SURE * float((lengths * np.abs(c - u @ began.g)).max())
     way = float((began.g + 0.5 * began.H @ inward) @ inward)
     found = bounded(began.g, error + np.sqrt(r) * (central + order), float(np.diagonal(began.H).max()), way)
-    if _walls(began, state) or found.bound <= (found.tolerance if task.gap_tol is None else task.gap_tol):
+    enough = found.bound <= (found.tolerance if task.gap_tol is None else task.gap_tol)
+    if _walls(began, state) or enough or task.remaining < task.n * sides * r:
         return state, nothing if _walls(began, state) else found
     first = len(state.values)
     state, g, bends, _ = yield from _around(task, frame, state, z + inward, h, axes[:r], base)

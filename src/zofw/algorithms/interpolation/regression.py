@@ -32,6 +32,7 @@ MOST_POINTS = 400
 RHO = 0.3  # of Δ, where the model begins again
 MISFIT = 3.0  # times the noise of values at one point: residuals beyond are the function's
 UNFIT = 3.0  # times the noise of values at one point: residuals beyond are of a bad fit
+MOST_SHRUNK = 1.0  # variance of a value over that of an entry of H: beyond, H would vanish from fit to fit
 
 
 def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
@@ -68,12 +69,16 @@ def sample(task: Task, frame: Frame, state: State, count: int, rng: np.random.Ge
 
 
 def _back(frame: Frame, state: State) -> State:
-    """Return to the model from the estimate's surroundings: residuals show more than the noise."""
-    radius = max(0.5 * state.delta, state.least_delta)
+    """Return to the model of the points nearest to the best one: residuals show more than the noise."""
+    r = frame.rank
+    distances = np.linalg.norm(state.points - state.z, axis=1)
+    near = np.argsort(distances, kind="stable")[: (r + 1) * (r + 2) // 2]
+    radius = max(float(np.median(distances[near])), state.least_delta)
     state = replace(
         state,
         regime="model",
-        checked=len(state.values) + 2 * frame.rank,
+        checked=len(state.values) + 2 * r,
+        chosen=np.sort(near),
         delta=radius,
         rho=RHO * radius,
         quiet=0,
@@ -93,7 +98,7 @@ def estimate(frame: Frame, state: State, z: Array) -> State:
     Y, f = state.points[chosen], tame(state.values[chosen]) - state.value
     reach = max(float(np.median(np.linalg.norm(Y - z, axis=1))), 1e-9 * state.size)
     entries = max(float(np.mean((reach**2 * state.H) ** 2)), 1e-300)
-    nu = state.noise**2 / entries
+    nu = min(state.noise**2 / entries, MOST_SHRUNK)
     system = System.of(Y, z, reach, nu)
     c, g, H = system.fit(f, np.zeros_like(state.H))
     away = Y - z

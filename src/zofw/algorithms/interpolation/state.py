@@ -21,7 +21,7 @@ FACTS = (
 )
 Action = Generator[Query, Answer, "State"]
 Coming = list[tuple[int, int, float]]  # query, row, value
-SHOWN = 1.0  # times the radius where ½Hs² is half the noise
+SHOWN = 6.0  # times the radius where ½Hs² is half the noise
 SAME = 1e-6  # of ρ: points nearer than this are one
 NEIGHBOURS = 2.0  # times the distance of a point at which f fails: a value nearer to x stands for it
 SAME_POINT = 1e-14  # of the diameter: rounding, and the value is known
