@@ -83,7 +83,7 @@ def test_looking_around():
     assert "n(d + 1)" in text and "none: first order" in text
     for shelf in ("sets", "methods", "laws"):
         assert not set("\\`") & set(zofw_(shelf).output), "text, not markup"
-    assert "L1Ball(radius" in zofw_("sets").output and "Gaussian(lazy" in zofw_("laws").output
+    assert "L1Ball(radius" in zofw_("sets").output and "Sphere()" in zofw_("laws").output
     assert {"logistic", "quadratic"} <= {r["name"] for r in json.loads(zofw_("problems", "--json").stdout)}
     assert "threads" in zofw_("doctor").output
     assert json.loads(zofw_("doctor", "--json").stdout)["package numpy"]
