@@ -216,30 +216,23 @@ def protocol(summary: Summary) -> list[str]:
     seeds = summary.seeds
     windows = all(curve.window for case in summary.cases for curve in case.curves)
     lines = [
-        "One query is one evaluation of one component f_i at one point. Every method asks the same oracle and starts from "
-        "the same point; the value there is the beginning of each curve.",
-        "The exact objective is computed for diagnosis only: its evaluations are not counted and its time is not measured.",
+        "A query is one evaluation of one f_i at one point. All methods start from the same point, whose value begins each "
+        "curve. The exact objective is not counted.",
         (
-            "Thick lines and claims are window medians, the median over the last tenth of the queries; thin lines are last "
-            "iterates. "
+            "Thick lines and claims are window medians, over the last tenth of the queries; thin lines are last iterates. "
             if windows
             else "These runs are older than window medians: all values are of last iterates. "
         )
         + f"{len(seeds)} seed{'s' * (len(seeds) > 1)} ({', '.join(map(str, seeds))})"
-        + (
-            "; lines are medians over them, bands reach from the lower to the upper quartile."
-            if len(seeds) > 1
-            else "."
-        ),
+        + (": medians and quartile bands." if len(seeds) > 1 else "."),
     ]
     tuning = summary.tuning
     if not tuning.seeds:
         lines.append("Nothing is tuned: every method takes its published step.")
     else:
         lines.append(
-            "The published step of every method is multiplied by a learning rate, chosen for each method and case by the "
-            "median over the seeds "
-            f"{', '.join(map(str, tuning.seeds))}, which are not reported, of the {'window median' if windows else 'objective'} at "
+            "The step of every method is multiplied by a rate, the best for its case by the "
+            f"{'window median' if windows else 'objective'} of the seeds {', '.join(map(str, tuning.seeds))} at "
             + ("the end of the budget" if tuning.share == 1.0 else f"{100 * tuning.share:g} % of the budget")
             + f". Rates tried first: {_grid(tuning.grid)}"
             + "".join(f", {label} {_grid(own)}" for label, own in summary.grids.items())
