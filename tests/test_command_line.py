@@ -50,7 +50,7 @@ def zofw_(*arguments: object, code: int = 0):
 
 def test_help_has_examples():
     text = zofw_("--help").output
-    for command in ["bench", "methods", "sets", "laws", "problems", "doctor", "new", "check"]:
+    for command in ["demo", "methods", "sets", "laws", "problems", "doctor", "new", "check"]:
         assert command in text and f"zofw {command}" in zofw_(command, "--help").output
     assert zofw_("--version").output.strip() == f"zofw {zofw.__version__}"
 
@@ -68,6 +68,29 @@ def test_installed_packages_add_commands(monkeypatch):
     with pytest.raises(SystemExit, match="0"):
         app.main()
     assert called == ["la"]
+
+
+def test_a_broken_plug_in_is_named_and_leaves_the_other_commands(monkeypatch, capsys):
+    class Broken:
+        name, value = "loud", "loud_package:add"
+
+        def load(self):
+            raise ImportError("no module named brass")
+
+    class Sound:
+        name, value = "soft", "soft_package:add"
+
+        def load(self):
+            return lambda application: application.command("sing")(lambda: sys.stdout.write("la"))
+
+    monkeypatch.setattr(app, "entry_points", lambda group: [Broken(), Sound()])
+    monkeypatch.setattr(app, "app", app.typer.Typer(callback=lambda: None))
+    monkeypatch.setattr(sys, "argv", ["zofw", "sing"])
+    with pytest.raises(SystemExit, match="0"):
+        app.main()
+    shown = capsys.readouterr()
+    assert shown.out == "la" and "loud" in shown.err and "brass" in shown.err
+    assert shown.err.count("\n") == 1
 
 
 def test_a_module_and_a_script_lead_to_the_same():
@@ -96,22 +119,6 @@ def test_the_laws_of_a_set(tmp_path, monkeypatch):
     found = json.loads(zofw_("check", "set", "toy_sets:Wrong", "--json", code=1).stdout)
     assert not found["ok"] and any(law["ok"] is False for law in found["laws"])
     assert "something to import" in zofw_("check", "set", "no_such:thing", code=2).stderr
-
-
-def test_bench_calls_the_benchmarks(monkeypatch, tmp_path):
-    called = []
-    monkeypatch.setattr(
-        app.subprocess,
-        "run",
-        lambda command, **kwargs: called.append(command) or subprocess.CompletedProcess(command, 0),
-    )
-    monkeypatch.setattr(app, "HERE", tmp_path / "a" / "b" / "c")
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "benchmarks" / "run.py").write_text("")
-    zofw_("bench", "--json", "--quick", "--only", "a9a")
-    assert called[0][1:] == ["-m", "benchmarks.run", "--json", "--quick", "--only", "a9a"]
-    monkeypatch.setattr(app, "HERE", tmp_path / "elsewhere" / "b" / "c" / "d")
-    assert "source checkout" in zofw_("bench", code=2).stderr
 
 
 def test_the_demo_solves_real_data_with_every_method(tmp_path):

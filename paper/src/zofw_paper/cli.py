@@ -10,8 +10,7 @@ import typer
 from rich.text import Text
 
 from zofw.cli.app import app as zofw_app
-from zofw.cli.console import console, errors, plain_table, print_result, print_rows
-from zofw.cli.options import Json
+from zofw.cli.console import Json, console, errors, plain_table, print_result, print_rows
 from zofw_paper import EXPERIMENTS
 from zofw_paper.datasets_commands import datasets_app
 from zofw_paper.guard import guarded

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from zofw.cli.console import console, print_rows
-from zofw.cli.options import Json
+from zofw.cli.console import Json, console, print_rows
 from zofw_paper.guard import guarded
 
 Name = Annotated[str, typer.Argument(help="A name that `zofw datasets list` shows.", show_default=False)]

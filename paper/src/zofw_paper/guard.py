@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ParamSpec
 
-from zofw.cli import guard
+from zofw.cli import console
 
 P = ParamSpec("P")
 
 
 def guarded(function: Callable[P, None]) -> Callable[P, None]:
     """Return the command with exit code 2 and a sentence on stderr for a mistake of the user."""
-    return guard.guarded(function, mistakes)
+    return console.guarded(function, mistakes)
 
 
 def mistakes() -> tuple[type[Exception], ...]:

@@ -10,37 +10,25 @@ interrupted.
 from __future__ import annotations
 
 import dataclasses
-import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
 import zofw
-from zofw.cli.console import console, errors, plain_table, print_result
+from zofw.cli.console import CommandError, Json, console, errors, guarded, plain_table, print_result
 from zofw.cli.desk_commands import desk_app
 from zofw.cli.extend import WRITING_YOUR_OWN
-from zofw.cli.guard import CommandError, guarded
 from zofw.cli.information import INFORMATION
-from zofw.cli.options import Json
 from zofw.cli.watch import watch
 from zofw.extras import extra
 
-HERE = Path(__file__).parent
-OF_SPECIFICATIONS = (
-    "init",
-    "run",
-    "resume",
-    "tune",
-    "compare",
-    "report",
-    "reproduce",
-    "published",
-    "datasets",
-)
+OF_SPECIFICATIONS = {
+    *["init", "run", "resume", "tune", "compare", "report", "reproduce", "published", "datasets"]
+}
 DEMO = (
     "Sparse logistic regression on the breast-cancer data: 569 terms, 30 variables, an l1 ball of radius 2. ridge-newton is "
     "for terms of the form φ(⟨z, x⟩) and learns every z from differences; auto chooses it only if the problem says which few "
@@ -88,10 +76,13 @@ def demo(
     """
     problem, ball = zofw.problems.Logistic(*zofw.data.load("breast-cancer")), zofw.L1Ball(2.0)
     optimum = zofw.reference(problem, ball).value
-    methods = {"auto (the default)": "auto"} | {name: sized(cls) for name, cls in zofw.methods().items()}
+    methods = {"auto (the default)": "auto"}
+    for name, cls in zofw.methods().items():  # batches of 24 and 6 directions, if a method has them
+        sizes = {"batch_size": 24, "directions": 6}.items()
+        own = {field.name for field in dataclasses.fields(cls)}
+        methods[name] = cls(**{setting: size for setting, size in sizes if setting in own})
     methods.pop("frank-wolfe")
-    silent = quiet or as_json
-    watch = (lambda words: None) if silent else lambda words: console().print(words, soft_wrap=True)
+    watch = (lambda words: None) if quiet or as_json else lambda words: console().print(words, soft_wrap=True)
     found = zofw.compare(
         problem, ball, methods, budget=budget, seeds=1, optimum=optimum, diagnose=12, watch=watch
     )
@@ -100,42 +91,11 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     page = found.report(out / "report.html", "Every method on example data, under one budget", DEMO)
     picture = out / "demo.png"
-    pyplot = extra("matplotlib.pyplot", "plot")
-    pyplot.switch_backend("Agg")
-    found.plot()
-    pyplot.savefig(picture, dpi=200)
+    figure = extra("matplotlib.figure", "plot").Figure(figsize=(7.8, 4.4), layout="constrained")
+    found.plot(ax=figure.add_subplot())
+    figure.savefig(picture, dpi=200)
     if not as_json:
         console().print(f"figure: {picture}\nreport: {page}", soft_wrap=True)
-
-
-def sized(cls: type[Any]) -> Any:
-    """Return the default settings of a method, with batches of 24 and 6 directions if it has them."""
-    sizes = {"batch_size": 24, "directions": 6}
-    names = {field.name for field in dataclasses.fields(cls)}
-    return cls(**{name: size for name, size in sizes.items() if name in names})
-
-
-@app.command()
-@guarded
-def bench(
-    as_json: Json = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Run a fifth of the rounds.")] = False,
-    only: Annotated[str, typer.Option("--only", help="Run only cases whose name contains this text.")] = "",
-) -> None:
-    """Time this machine with the benchmarks of a source checkout.
-
-    Exits with 1 and a sentence if a figure falls short of its goal.
-
-    [dim]Example:[/dim]  zofw bench --quick --only a9a
-    """
-    root = HERE.parents[2]
-    if not (root / "benchmarks" / "run.py").is_file():
-        raise CommandError(
-            "The benchmarks are part of a source checkout, not of the package: run `make bench` there."
-        )
-    flags = [name for name, given in (("--json", as_json), ("--quick", quick)) if given]
-    command = [sys.executable, "-m", "benchmarks.run", *flags, *(["--only", only] if only else [])]
-    raise typer.Exit(subprocess.run(command, cwd=root).returncode)
 
 
 @app.command()
@@ -159,14 +119,23 @@ for name, function in (INFORMATION | WRITING_YOUR_OWN | {"watch": watch}).items(
     app.command(name)(guarded(function))
 
 
-def main() -> None:
-    """Add the commands of other packages and run one: the entry point of the console script."""
+def add_commands() -> None:
+    """Add the commands of other packages; one that cannot be imported is named, and the others work."""
     points = list(entry_points(group="zofw.commands"))
     for point in points:
-        point.load()(app)
-    if not points and {*sys.argv[1:2]} & {*OF_SPECIFICATIONS}:
+        try:
+            point.load()(app)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            errors([f"The commands of the plug-in {point.name} ({point.value}) are missing: {reason}"])
+    if not points and OF_SPECIFICATIONS & {*sys.argv[1:2]}:
         errors(
             [f"zofw {sys.argv[1]} comes with the package in paper/ of a clone of zofw: pip install ./paper"]
         )
         sys.exit(2)
+
+
+def main() -> None:
+    """Run a command: the entry point of the console script."""
+    add_commands()
     app()

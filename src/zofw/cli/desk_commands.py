@@ -9,9 +9,7 @@ import typer
 from rich.text import Text
 
 import zofw
-from zofw.cli.console import plain_table, print_result
-from zofw.cli.guard import guarded
-from zofw.cli.options import Json
+from zofw.cli.console import Json, guarded, plain_table, print_result
 
 if TYPE_CHECKING:
     from zofw.desk import Request

@@ -14,9 +14,7 @@ import typer
 from rich.text import Text
 
 import zofw
-from zofw.cli.console import console, print_result
-from zofw.cli.guard import CommandError
-from zofw.cli.options import Json
+from zofw.cli.console import CommandError, Json, console, print_result
 
 KINDS = ("method", "set", "law", "problem")
 HAS = {"method": ("init", "step"), "set": ("lmo",), "law": ("draw", "scale"), "problem": ("values",)}

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import zofw
-from zofw.cli.console import print_result, print_rows
-from zofw.cli.options import Json
+from zofw.cli.console import Json, print_result, print_rows
 from zofw.cli.plain_text import plain
 from zofw.registry import Registry
 
@@ -98,41 +97,21 @@ def _made_by(made: Any) -> dict[str, str]:
 
 def doctor(
     as_json: Json = False,
-    kernels_: Annotated[
-        bool, typer.Option("--kernels", help="Show which kernel answers which query.")
-    ] = False,
-    law: Annotated[str, typer.Option(help="Show only the query with this law; needs --kernels.")] = "",
-    storage: Annotated[str, typer.Option(help="The storage of the samples: sparse or dense.")] = "sparse",
-    stencil: Annotated[str, typer.Option(help="The differences: central, forward or quadratic.")] = "central",
-    dim: Annotated[int, typer.Option("--dim", "-d", min=1, help="The dimension of the query.")] = 1000,
-    directions: Annotated[
-        int, typer.Option("--directions", "-b", min=1, help="The number of directions of the query.")
-    ] = 100,
-    variance: Annotated[bool, typer.Option("--variance", help="Ask for variances.")] = False,
-    paired: Annotated[bool, typer.Option("--paired", help="Pair each direction with one component.")] = False,
+    kernels: Annotated[bool, typer.Option("--kernels", help="Show the table of kernels.")] = False,
 ) -> None:
-    """Show versions, threads and compiled kernels, or which kernel runs.
+    """Show versions, threads and compiled kernels, or which kernel answers which query.
 
-    [dim]Example:[/dim]  zofw doctor --kernels --law rademacher --dim 47236 --directions 400
+    [dim]Example:[/dim]  zofw doctor --kernels
     """
-    if not kernels_:
-        facts = _installation()
-        return print_result(as_json, facts, *(f"{name:22} {fact}" for name, fact in facts.items()))
-    import numpy as np
+    if kernels:
+        from zofw.kernels.table import KERNELS
 
-    from zofw.core import Batch, Query, Stencil
-    from zofw.kernels.table import KERNELS
-    from zofw.problems.linear import kernel_for
-
-    rows = [{"law": k[0], "storage": k[1], "stencil": k[2], **row._asdict()} for k, row in KERNELS.items()]
-    if law:
-        U = zofw.laws()[law]().draw(np.random.default_rng(0), dim, directions)
-        S = Batch(directions)
-        query = Query(np.zeros(dim), S, U, 1.0, Stencil(stencil), variance=variance, paired=paired)
-        asked = stencil + ", variance" * variance + ", paired" * paired
-        runs = kernel_for(query, storage == "sparse")._asdict()
-        rows = [{"law": law, "storage": storage, "stencil": asked, **runs, "code": _code()}]
-    return print_rows(as_json, rows)
+        rows = [
+            {"law": k[0], "storage": k[1], "stencil": k[2], **row._asdict()} for k, row in KERNELS.items()
+        ]
+        return print_rows(as_json, rows)
+    facts = _installation()
+    return print_result(as_json, facts, *(f"{name:22} {fact}" for name, fact in facts.items()))
 
 
 def _installation() -> dict[str, object]:
@@ -157,14 +136,6 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def _code() -> str:
-    """Who would do it here."""
-    if not _importable("numba") or zofw.kernels.choice() == "numpy":
-        return "plain"
-    waits = f"plain for the first {zofw.kernels.PATIENCE} entries of a process, then "
-    return waits * (zofw.kernels.choice() == "auto") + "compiled"
 
 
 def _importable(name: str) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import os
+import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -14,14 +15,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import zofw
-from zofw.cli.console import console, plain_table, print_result
-from zofw.cli.guard import CommandError
-from zofw.cli.options import Json
+from zofw.cli.console import CommandError, Json, console, plain_table, print_result
 
 if TYPE_CHECKING:
     from zofw.run.files.store import Saved
     from zofw.run.session.events import Event
 
+Curve = list[tuple[float, float]]  # queries, best value
 BARS = "▁▂▃▄▅▆▇█"
 POINTS = 60  # of a curve
 STALE = 30.0  # seconds without an answer after which the page says so
@@ -32,11 +32,11 @@ NAMED_SHARE = 0.12  # of the bar of queries by purpose, from which on a part has
 class Snapshot:
     """A run as its files have it now."""
 
-    path: str
     method: str
     status: str
     queries: int
     budget: int | None
+    left: int | None
     iterations: int
     best: float | None
     gap: float | None
@@ -47,40 +47,33 @@ class Snapshot:
     under_way: int  # answers of the open query that have come, or requests of a desk that are open
     seconds: float  # of queries and computation
     silent: float  # seconds since the last answer
-    curve: tuple[tuple[float, float], ...]  # queries, best value
+    curve: Curve
 
     @property
-    def left(self) -> int | None:
-        """Return the queries that are left of the budget."""
-        return None if self.budget is None else max(0, self.budget - self.queries)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Return the seconds that the rest of the budget takes at the rate so far."""
-        if not self.left or not self.queries or self.status != "RUNNING":
-            return None
-        return self.left * self.seconds / self.queries
+    def over(self) -> bool:
+        return self.status != zofw.Status.RUNNING.name
 
     def facts(self, price: float) -> dict[str, str]:
         """Return what people look for, as pairs of a name and a text."""
         spent = ", ".join(f"{count:,} {line}" for line, count in self.ledger.items() if count)
         share = f" of {self.budget:,} ({self.queries / self.budget:.0%})" if self.budget else ""
-        left = self.seconds_left
+        rest = ""
+        if self.left and self.queries and not self.over:
+            rest = f", about {clock(self.left * self.seconds / self.queries)} left"
+        money = f", {price * self.left:,.2f} left" if self.left is not None else ""
         facts = {
             "run": f"{self.method}, {self.status.lower()}",
             "best value": "not known yet" if self.best is None else f"{self.best:.8g}",
             "gap": "not measured yet" if self.gap is None else f"{self.gap:.3g}",
             "queries": f"{self.queries:,}{share}",
-            "time": f"{clock(self.seconds)}" + ("" if left is None else f", about {clock(left)} left"),
+            "time": f"{clock(self.seconds)}{rest}",
             "spent on": spent or "nothing yet",
-            "failed": f"{self.failures:,}" if self.failures else "",
+            "failed": f"{self.failures:,}" * bool(self.failures),
             "workers": f"{self.workers}, {self.owner or 'no process works on the run now'}",
-            "under way": f"{self.under_way:,}" if self.under_way else "",
+            "under way": f"{self.under_way:,}" * bool(self.under_way),
             "last answer": f"{clock(self.silent)} ago",
+            "money": f"{price * self.queries:,.2f} spent{money}" * bool(price),
         }
-        if price:
-            rest = "" if self.left is None else f", {price * self.left:,.2f} left"
-            facts["money"] = f"{price * self.queries:,.2f} spent{rest}"
         return {name: text for name, text in facts.items() if text}
 
 
@@ -101,10 +94,46 @@ def clock(seconds: float) -> str:
 
 def look(path: Path) -> Snapshot:
     """Return what the files of a run, or of a desk's folder, say now."""
-    from zofw.run.files.store import read_saved
     from zofw.run.session.events import Failed, Stopped
 
     path = path / "run.npz" if path.is_dir() else path
+    saved, log = read(path)
+    run, later, whole = saved.run, saved.events, saved.run.n == 1
+    ledger, curve = dict(run.ledger), [(row[1], row[3]) for row in run.trace.rows if not math.isnan(row[3])]
+    failed = sum(event.cost for event in later if isinstance(event, Failed))
+    ledger["failed"] += failed
+    if whole:  # the events of a sum do not say how many components they are of
+        ledger["since the last checkpoint"] = int(counted(later)[-1][0])
+        curve = [point for point in counted(log) if point[1] < math.inf] if log else curve
+    lowest = [one.value for one in (run.best, run.given) if one is not None] + [value for _, value in curve]
+    files = [file for file in (path, beside(path, "journal")) if file.exists()]
+    spent, budget = sum(ledger.values()), run.limits.budget
+    ended = bool(later) and isinstance(later[-1], Stopped)
+    step = max(1, len(curve) // POINTS)
+    return Snapshot(
+        method=run.method.name,
+        status="ended, not yet closed" if ended else run.status.name.replace("_", " "),
+        queries=spent,
+        budget=budget,
+        left=None if budget is None else max(0, budget - spent),
+        iterations=run.nit,
+        best=min(lowest, default=None),
+        gap=run.gap,
+        ledger=ledger,
+        failures=run.lost + failed,
+        workers=run.workers,
+        owner=owner(path),
+        under_way=under_way(saved, path),
+        seconds=max([run.seconds, *(event.seconds for event in later[-1:])]),
+        silent=max(0.0, time.time() - max(file.stat().st_mtime for file in files)),
+        curve=curve[:-1:step] + curve[-1:],
+    )
+
+
+def read(path: Path) -> tuple[Saved, list[Event]]:
+    """Return a run with the events since its checkpoint, and all events that its log has."""
+    from zofw.run.files.store import read_saved
+
     logger, level = logging.getLogger("zofw"), logging.getLogger("zofw").level
     logger.setLevel(logging.CRITICAL)  # an entry that is being written looks torn
     try:
@@ -115,63 +144,38 @@ def look(path: Path) -> Snapshot:
         ) from error
     finally:
         logger.setLevel(level)
-    run, later = saved.run, saved.events
-    spent = dict(run.ledger)
-    if run.n == 1:  # the events of a sum do not say how many components they are of
-        spent["since the last checkpoint"] = int(counted([*later])[-1][0]) if later else 0
-    spent["failed"] += sum(event.cost for event in later if isinstance(event, Failed))
-    curve = [(row[1], row[3]) for row in run.trace.rows if row[3] == row[3]]
-    if run.n == 1 and reading is not None and reading.events:
-        curve = [
-            point for point in counted([event for _, event in reading.events]) if point[1] < float("inf")
-        ]
-    lowest = [one.value for one in (run.best, run.given) if one is not None] + [value for _, value in curve]
-    written = max(
-        file.stat().st_mtime for file in (path, path.with_name(f"{path.name}.journal")) if file.exists()
-    )
-    ended = (
-        "ended, not yet closed"
-        if later and isinstance(later[-1], Stopped)
-        else run.status.name.replace("_", " ")
-    )
-    return Snapshot(
-        str(path), run.method.name, ended, sum(spent.values()), run.limits.budget, run.nit,
-        min(lowest, default=None), run.gap, spent, run.lost + spent["failed"] - run.ledger["failed"], run.workers,
-        owner(path), under_way(saved, path), max([run.seconds, *(event.seconds for event in later[-1:])]),
-        max(0.0, time.time() - written), thinned(curve),
-    )  # fmt: skip
+    return saved, [] if reading is None else [event for _, event in reading.events]
 
 
-def counted(log: list[Event]) -> list[tuple[float, float]]:
+def counted(log: Sequence[Event]) -> Curve:
     """Return queries and the best value so far after each event of one function.
 
     An answer has the values of its query again that came as parts.
     """
     from zofw.run.session.events import Answered, Part
 
-    found: list[tuple[float, float]] = [(0.0, float("inf"))]
-    parts: dict[int, int] = {}
-    spent, lowest = 0, float("inf")
+    found, parts = [(0.0, math.inf)], dict[int, int]()
     for event in log:
-        if isinstance(event, (Answered, Part)) and event.values.size:
-            lowest = min(lowest, float(event.values.min()))
-            spent += event.values.size - (parts.pop(event.query, 0) if isinstance(event, Answered) else 0)
-            if isinstance(event, Part):
-                parts[event.query] = parts.get(event.query, 0) + event.values.size
-            found.append((float(spent), lowest))
+        if not isinstance(event, (Answered, Part)) or not event.values.size:
+            continue
+        size = event.values.size
+        if isinstance(event, Part):
+            parts[event.query] = parts.get(event.query, 0) + size
+        else:
+            size -= parts.pop(event.query, 0)
+        spent, lowest = found[-1]
+        found.append((spent + size, min(lowest, float(event.values.min()))))
     return found
 
 
-def thinned(curve: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Return at most about as many points of a curve as are shown, the last among them."""
-    step = max(1, len(curve) // POINTS)
-    return tuple(curve[:-1:step] + curve[-1:])
+def beside(path: Path, suffix: str) -> Path:
+    return path.with_name(f"{path.name}.{suffix}")
 
 
 def owner(path: Path) -> str:
     """Return who holds the lock of a run, empty if no process does."""
     try:
-        return path.with_name(f"{path.name}.lock").read_text(encoding="utf-8", errors="replace")[:200]
+        return beside(path, "lock").read_text(encoding="utf-8", errors="replace")[:200]
     except OSError:
         return ""
 
@@ -180,49 +184,54 @@ def under_way(saved: Saved, path: Path) -> int:
     """Return the requests of a desk that are open, else the parts of the open query that have come."""
     from zofw.run.session.events import Part
 
-    requests = path.parent / "requests"
-    if requests.is_dir():
-        return sum(1 for name in os.listdir(requests) if name[:1].isdigit())
+    if (path.parent / "requests").is_dir():
+        return sum(1 for _ in (path.parent / "requests").glob("[0-9]*"))
     last = [event.query for event in saved.events[-1:] if isinstance(event, Part)]
     return sum(isinstance(event, Part) and event.query in last for event in saved.events)
 
 
-def spark(curve: tuple[tuple[float, float], ...]) -> str:
+def spark(curve: Curve) -> str:
     """Return the curve as a line of blocks."""
     heights = [value for _, value in curve]
-    if len(heights) < 2:
-        return ""
-    low, high = min(heights), max(heights)
+    low, high = min(heights, default=0.0), max(heights, default=0.0)
     scale = (len(BARS) - 1) / (high - low) if high > low else 0.0
-    return "".join(BARS[round((value - low) * scale)] for value in heights)
+    return "".join(
+        BARS[round((value - low) * scale)] for value in heights[: len(heights) * (len(heights) > 1)]
+    )
 
 
-def page(seen: Snapshot, price: float, every: float) -> str:
-    """Return one HTML page that shows the run and loads itself again."""
-    facts = seen.facts(price)
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in facts.items())
-    curve = seen.curve or ((0.0, 0.0), (1.0, 0.0))
-    across, up = [point[0] for point in curve], [point[1] for point in curve]
+def polyline(curve: Curve) -> str:
+    """Return the points of the curve in a box of 600 by 200."""
+    across, up = zip(*curve, strict=True)
     width, height = max(across) - min(across) or 1.0, max(up) - min(up) or 1.0
-    points = " ".join(
+    return " ".join(
         f"{600 * (x - min(across)) / width:.1f},{190 - 180 * (y - min(up)) / height:.1f}" for x, y in curve
     )
-    total = max(1, sum(seen.ledger.values()))
-    ledger = "".join(
-        f"<div style='width:{100 * count / total:.1f}%' title='{escape(line)}: {count:,}'>"
-        f"{escape(line) * (count >= NAMED_SHARE * total)}</div>"
-        for line, count in seen.ledger.items()
-        if count
-    )
-    done = 100 * seen.queries / seen.budget if seen.budget else 0
-    over = seen.status != "RUNNING"
+
+
+def page(seen: Snapshot, title: str, price: float, every: float) -> str:
+    """Return one HTML page that shows the run and loads itself again."""
+    facts, curve = seen.facts(price), seen.curve or [(0.0, 0.0)]
+    quiet = f"No answer for {clock(seen.silent)}." if seen.silent > STALE else ""
+    shares = {line: count / seen.queries for line, count in seen.ledger.items() if count}
     return PAGE.format(
-        refresh="" if over else f'<meta http-equiv="refresh" content="{max(1, round(every))}">', rows=rows,
-        title=escape(Path(seen.path).name), points=points, ledger=ledger, done=f"{done:.1f}",
-        best=escape(facts["best value"]), note="The run has ended." if over else
-        f"No answer for {clock(seen.silent)}." if seen.silent > STALE else "",
-        low=f"{min(up):.5g}", high=f"{max(up):.5g}",
-    )  # fmt: skip
+        refresh="" if seen.over else f'<meta http-equiv="refresh" content="{max(1, round(every))}">',
+        rows="".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in facts.items()
+        ),
+        title=escape(title),
+        points=polyline(curve),
+        ledger="".join(
+            f"<div style='width:{share:.1%}' title='{escape(line)}: {seen.ledger[line]:,}'>"
+            f"{escape(line) * (share >= NAMED_SHARE)}</div>"
+            for line, share in shares.items()
+        ),
+        done=f"{100 * seen.queries / seen.budget:.1f}" if seen.budget else "0.0",
+        best=escape(facts["best value"]),
+        note="The run has ended." if seen.over else quiet,
+        low=f"{min(value for _, value in curve):.5g}",
+        high=f"{max(value for _, value in curve):.5g}",
+    )
 
 
 PAGE = """<!DOCTYPE html>
@@ -275,7 +284,8 @@ def watch(
     def seen() -> Snapshot:
         found = look(run)
         if page_ is not None:
-            write_whole(page_, lambda stream: stream.write(page(found, price, every).encode()))
+            text = page(found, run.name, price, every).encode()
+            write_whole(page_, lambda stream: stream.write(text))
         return found
 
     def shown(found: Snapshot) -> Group:
@@ -284,18 +294,12 @@ def watch(
 
     found = seen()
     if once or as_json:
-        return print_result(
-            as_json, dataclasses.asdict(found) | {"left": found.left}, *found_lines(found, price)
-        )
+        lines = (f"{name:12} {text}" for name, text in found.facts(price).items())
+        return print_result(as_json, dataclasses.asdict(found), *lines)
     with Live(shown(found), console=console(), auto_refresh=False) as live:
         # a folder of a desk has an owner only while answers are read; any other run needs a process to go on
-        while found.status == zofw.Status.RUNNING.name and (found.owner or run.is_dir()):
+        while not found.over and (found.owner or run.is_dir()):
             time.sleep(every)
             found = seen()
             live.update(shown(found), refresh=True)
     return None
-
-
-def found_lines(found: Snapshot, price: float) -> list[str]:
-    """Return the facts as lines for a pipe."""
-    return [f"{name:12} {text}" for name, text in found.facts(price).items()]
