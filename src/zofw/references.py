@@ -28,6 +28,9 @@ from zofw.problems.abilities import Able, has
 from zofw.sets import Region, SetLike, as_set, can_project
 
 
+STEEPEST = 1e30  # a Lipschitz constant beyond which rounding decides
+
+
 @dataclass(frozen=True, eq=False)
 class Reference:
     """A value to compare with.
@@ -115,7 +118,7 @@ def reference(
     solve = _accelerated if can_project(region) else _active_sets
     if convex:
         x = solve(problem, region, region.initial_point(problem.dim), tol, max_iter, True)
-        gap = _gap(problem, region, x)
+        gap = _gap(problem.gradient(x), region, x)
         reached = "certified" if gap <= tol else f"not certified to {tol:.0e}"
         label = f"minimum, {reached}: Frank-Wolfe gap {gap:.1e}"
         return Reference(float(problem.value(x)), x, gap, gap <= tol, label)
@@ -126,13 +129,12 @@ def reference(
     ]
     values = [float(problem.value(x)) for x in points]
     best = int(np.argmin(values))
-    gap = _gap(problem, region, points[best])
+    gap = _gap(problem.gradient(points[best]), region, points[best])
     label = f"best of {starts} starts, not certified: the problem is not convex; Frank-Wolfe gap {gap:.1e}"
     return Reference(values[best], points[best], gap, False, label)
 
 
-def _gap(problem: Smooth, region: Region, x: Array) -> float:
-    g = problem.gradient(x)
+def _gap(g: Array, region: Region, x: Array) -> float:
     return float(g @ x) - float(region.atom(g).dot(g))
 
 
@@ -173,21 +175,27 @@ def _accelerated(problem: Smooth, region: Any, x0: Array, tol: float, max_iter: 
     x = y = x0
     L, theta = 1.0, 1.0
     for _ in range(max_iter):
-        g, L = problem.gradient(y), 0.9 * L
-        ceiling = math.inf if convex else problem.value(y)
-        while True:
-            z = region.project(y - g / L)
-            g_z, move = problem.gradient(z), z - y
-            smooth = float((g_z - g) @ move) <= L * float(move @ move)
-            if (smooth and (convex or problem.value(z) <= ceiling)) or L > 1e30:
-                break
-            L *= 2.0
-        if float(g_z @ z) - float(region.atom(g_z).dot(g_z)) <= tol or L > 1e30 or not move.any():
-            return np.asarray(z)
+        z, g, L = _backtracked(problem, region, y, 0.9 * L, convex)
+        if _gap(g, region, z) <= tol or L > STEEPEST or not (z - y).any():
+            return z
         if not convex or float((y - z) @ (z - x)) > 0.0:
             y, theta = z, 1.0
         else:
             longer = (1.0 + math.sqrt(1.0 + 4.0 * theta**2)) / 2.0
             y, theta = z + (theta - 1.0) / longer * (z - x), longer
         x = z
-    return np.asarray(x)
+    return x
+
+
+def _backtracked(
+    problem: Smooth, region: Any, y: Array, L: float, convex: bool
+) -> tuple[Array, Array, float]:
+    """Return the end of a projected step of length 1/L from y, the gradient there, and the L that it took."""
+    g, ceiling = problem.gradient(y), math.inf if convex else problem.value(y)
+    while True:
+        z: Array = region.project(y - g / L)
+        g_z, move = problem.gradient(z), z - y
+        smooth = float((g_z - g) @ move) <= L * float(move @ move)
+        if (smooth and (convex or problem.value(z) <= ceiling)) or L > STEEPEST:
+            return z, g_z, L
+        L *= 2.0

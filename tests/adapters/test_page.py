@@ -24,6 +24,7 @@ def test_the_page():
     for block in BLOCKS:
         exec(compile(block, str(PAGE), "exec"), scope)
     assert len(BLOCKS) == 8
+    assert scope["weighed"].fun < 0.09 and scope["vote"].weights is scope["weighed"].x
     assert scope["boxed"].x == pytest.approx([1.0] * 4) and scope["boxed"].nfev <= 300
     assert scope["attack"].fooling_rate > 0.7 and scope["attack"].queries <= 3_000
     queries = [queries for _, queries in scope["logged"]]
@@ -34,7 +35,7 @@ def test_the_page():
     ("name", "library", "extra"),
     [
         ("UniversalPerturbation", "art", "art"),
-        ("ZOVotingClassifier", "sklearn", "data"),
+        ("ZOSampler", "optuna", "optuna"),
         ("minimize_module", "torch", "torch"),
     ],
 )
@@ -46,9 +47,7 @@ def test_a_missing_library_is_named_with_its_extra(name, library, extra):
 
 
 def test_the_adapters_are_at_hand_and_bring_nothing_along():
-    assert {"UniversalPerturbation", "ZOVotingClassifier", "minimize_module", "scipy_method"} <= {
-        *dir(zofw.adapters)
-    }
+    assert {"UniversalPerturbation", "ZOSampler", "minimize_module", "scipy_method"} <= {*dir(zofw.adapters)}
     with pytest.raises(AttributeError, match="has no attribute 'keras'"):
         _ = zofw.adapters.keras
     code = (

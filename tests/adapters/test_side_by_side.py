@@ -49,20 +49,6 @@ def test_optimagic_evaluates_several_points_at_a_time():
     assert result.fun < 1e-8 and result.n_fun_evals <= 120
 
 
-def test_weights_of_a_vote_are_scored_side_by_side():
-    from sklearn.datasets import load_diabetes
-    from sklearn.linear_model import Ridge
-    from sklearn.neighbors import KNeighborsRegressor
-
-    from zofw.adapters import ZOVotingRegressor
-
-    models = [("linear", Ridge(0.1)), ("near", KNeighborsRegressor(20)), ("nearer", KNeighborsRegressor(5))]
-    settings = {"scoring": "neg_mean_absolute_error", "budget": 40, "random_state": 0}
-    Z, y = load_diabetes(return_X_y=True)
-    vote = ZOVotingRegressor(models, n_jobs=2, **settings).fit(Z, y)
-    assert vote.best_score_ > -44.5 and vote.n_queries_ <= 40 + 5
-
-
 def test_a_vectorised_function_gets_the_points_of_a_round_in_one_call():
     sizes = []
 

@@ -1,8 +1,9 @@
-"""An optimagic algorithm."""
+"""Two algorithms of optimagic: for one function, and for residuals."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from optimagic import mark
@@ -17,22 +18,21 @@ from zofw.residuals import least_squares
 from zofw.run.record.result import Result
 from zofw.sets import Box, Region, SetLike, as_set
 
-
-@mark.minimizer(
-    name="zofw",
-    solver_type=AggregationLevel.SCALAR,
+minimizer = partial(
+    mark.minimizer,
     is_available=True,
     is_global=False,
     needs_jac=False,
     needs_hess=False,
     needs_bounds=False,
-    supports_parallelism=True,
     supports_bounds=True,
     supports_infinite_bounds=True,
     supports_linear_constraints=False,
     supports_nonlinear_constraints=False,
-    disable_history=False,
 )
+
+
+@minimizer("zofw", AggregationLevel.SCALAR, supports_parallelism=True)
 @dataclass(frozen=True)
 class ZOFrankWolfe(algorithm.Algorithm):
     """:func:`zofw.minimize` as an algorithm of optimagic, for :func:`optimagic.minimize`.
@@ -99,21 +99,7 @@ class ZOFrankWolfe(algorithm.Algorithm):
         return as_internal(result)
 
 
-@mark.minimizer(
-    name="zofw_least_squares",
-    solver_type=AggregationLevel.LEAST_SQUARES,
-    is_available=True,
-    is_global=False,
-    needs_jac=False,
-    needs_hess=False,
-    needs_bounds=False,
-    supports_parallelism=False,
-    supports_bounds=True,
-    supports_infinite_bounds=True,
-    supports_linear_constraints=False,
-    supports_nonlinear_constraints=False,
-    disable_history=False,
-)
+@minimizer("zofw_least_squares", AggregationLevel.LEAST_SQUARES, supports_parallelism=False)
 @dataclass(frozen=True)
 class ZOLeastSquares(algorithm.Algorithm):
     """:func:`zofw.least_squares` for functions marked with ``optimagic.mark.least_squares``.

@@ -150,17 +150,13 @@ class ZOSampler(optuna.samplers.BaseSampler):
         kept = [attributes[name] for name in sorted(attributes) if name.startswith(ORDER)]
         if self._desk is None or self._order != kept[: len(self._order)]:
             self._desk, self._order = self._begun(study), []
-        states = (optuna.trial.TrialState.COMPLETE,)
-        finished = {trial.number: trial for trial in study.get_trials(deepcopy=False, states=states)}
-        new = [
-            number for number, trial in finished.items() if number not in kept and ASKED in trial.system_attrs
-        ]
+        trials = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
+        finished = {trial.number: trial for trial in trials if ASKED in trial.system_attrs}
+        new = sorted({*finished} - {*kept})
+        for place, number in enumerate(new, len(kept)):
+            study._storage.set_study_system_attr(study._study_id, f"{ORDER}{place:08d}", number)
         sign = -1.0 if study.direction == optuna.study.StudyDirection.MAXIMIZE else 1.0
-        for place, number in enumerate([*kept, *new]):
-            if place < len(self._order):
-                continue
-            if place >= len(kept):
-                study._storage.set_study_system_attr(study._study_id, f"{ORDER}{place:08d}", number)
+        for number in [*kept, *new][len(self._order) :]:
             self._order.append(number)
             trial = finished[number]
             with contextlib.suppress(AnswerError):  # a second answer to the same request, or a late one

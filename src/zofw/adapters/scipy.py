@@ -102,18 +102,18 @@ def _solve(
     **unknown: object,
 ) -> Result:
     """Return one call of ``scipy.optimize.minimize``."""
-    for name, given in {"jac": jac, "hess": hess, "hessp": hessp}.items():
-        if given:
-            warnings.warn(
-                f"zofw takes function values only and does not use {name}.", RuntimeWarning, stacklevel=3
-            )
+    for name in (name for name, given in {"jac": jac, "hess": hess, "hessp": hessp}.items() if given):
+        warnings.warn(
+            f"zofw takes function values only and does not use {name}.", RuntimeWarning, stacklevel=3
+        )
     if unknown:
         warnings.warn(f"Unknown solver options: {', '.join(unknown)}", OptimizeWarning, stacklevel=3)
     start = np.atleast_1d(np.asarray(x0, dtype=float))
     most = min((limit for limit in (budget, maxfev) if limit is not None), default=None)
     if most is None and maxiter is None and not {"max_iter", "max_lmo", "max_time"} & settings.keys():
         most = PER_COORDINATE * start.size
-    limits = {"max_iter": maxiter, "gap_tol": tol, "progress": True if disp else None, "workers": workers}
+    options = {"max_iter": maxiter, "gap_tol": tol, "progress": disp or None, "workers": workers}
+    options["callback"] = callback and _in_one_signature(callback)
     return solved(
         BlackBox(_OfPoint(fun, args), dim=start.size),
         _region(set, bounds, constraints, start.size),
@@ -121,8 +121,7 @@ def _solve(
         method=method,
         rng=rng,
         x0=start,
-        callback=None if callback is None else _in_one_signature(callback),
-        **{name: value for name, value in limits.items() if value is not None} | settings,
+        **{name: value for name, value in options.items() if value is not None} | settings,
     )
 
 
@@ -179,13 +178,16 @@ def _region(
         )
     if set is not None:
         return as_set(set)
-    if bounds is not None and not isinstance(bounds, Bounds):
-        pairs = [*bounds]
-        if len(pairs) != dim:
-            raise ValueError(
-                f"bounds should have a pair for each of the {dim} coordinates of x0; it has {len(pairs)}."
-            )
-        lower = [-np.inf if low is None else low for low, _ in pairs]
-        upper = [np.inf if high is None else high for _, high in pairs]
-        bounds = Bounds(lower, upper)
-    return as_set(without_dictionaries([*given, *([] if bounds is None else [bounds])], dim))
+    if bounds is not None:
+        given.append(bounds if isinstance(bounds, Bounds) else _of_pairs([*bounds], dim))
+    return as_set(without_dictionaries(given, dim))
+
+
+def _of_pairs(pairs: Sequence[tuple[float | None, float | None]], dim: int) -> Bounds:
+    """Return SciPy's pairs as bounds; None for no bound."""
+    if len(pairs) != dim:
+        raise ValueError(
+            f"bounds should have a pair for each of the {dim} coordinates of x0; it has {len(pairs)}."
+        )
+    lower = [-np.inf if low is None else low for low, _ in pairs]
+    return Bounds(lower, [np.inf if high is None else high for _, high in pairs])

@@ -170,21 +170,19 @@ class ModuleLoss(Generic[B]):
 def _chosen(module: torch.nn.Module, set: SetLike | Mapping[str, SetLike]) -> dict[str, torch.Tensor]:
     """Return the parameters to optimise, by name: those that a mapping names, or all that require a gradient."""
     named = dict(module.named_parameters())
-    wanted = set if isinstance(set, Mapping) else [name for name in named if named[name].requires_grad]
-    strange = [name for name in wanted if name not in named]
-    if strange:
-        raise ValueError(
-            f"The module has no parameter {strange[0]!r}; it has {', '.join(named) or 'none at all'}."
-        )
-    chosen = {name: tensor for name, tensor in named.items() if name in wanted}
-    if not chosen:
+    wanted = [*set] if isinstance(set, Mapping) else [name for name in named if named[name].requires_grad]
+    for name in wanted:
+        if name not in named:
+            raise ValueError(
+                f"The module has no parameter {name!r}; it has {', '.join(named) or 'none at all'}."
+            )
+        if not named[name].is_floating_point():
+            raise ValueError(f"The parameter {name!r} does not hold real numbers; leave it out of the sets.")
+    if not wanted:
         raise ValueError(
             "There is nothing to optimise: no parameter of the module requires a gradient or has a set."
         )
-    wrong = [name for name, tensor in chosen.items() if not tensor.is_floating_point()]
-    if wrong:
-        raise ValueError(f"The parameter {wrong[0]!r} does not hold real numbers; leave it out of the sets.")
-    return chosen
+    return {name: tensor for name, tensor in named.items() if name in wanted}
 
 
 def _region(set: SetLike | Mapping[str, SetLike], named: Mapping[str, torch.Tensor]) -> Region:
