@@ -27,7 +27,6 @@ from zofw.papers import FrankWolfe, LineSearch
 from zofw.problems.abilities import Able, has
 from zofw.sets import Region, SetLike, as_set, can_project
 
-
 STEEPEST = 1e30  # a Lipschitz constant beyond which rounding decides
 
 

@@ -15,7 +15,7 @@ from zofw.algorithms import as_algorithm
 from zofw.core import Task
 from zofw.directions import Coordinate
 from zofw.extend.play import World as Place
-from zofw.extend.play import play, quadratics
+from zofw.extend.play import diagonal, play
 from zofw.papers import ZIVRFW
 
 
@@ -51,13 +51,13 @@ def test_first_iterations_equal_the_box(b: int) -> None:
 
 def test_the_estimate_is_unbiased_whatever_the_table_holds() -> None:
     """E[ĝ] = ∇f(x) for a table of nonsense; the variance is that of the docstring or less."""
-    world = quadratics()
-    f, d, n, b = world.problem, world.problem.dim, world.problem.n, 3
-    rng = np.random.default_rng(0)
+    rng, d, n, b = np.random.default_rng(0), 8, 30, 3
+    curvatures, centres = rng.uniform(0.0, 1.0, (n, d)), rng.standard_normal((n, d))
+    f = diagonal(curvatures, centres)
     x, J = 0.3 * rng.standard_normal(d), rng.standard_normal((d, n))
     method = ZIVRFW(b, 0.1, averaging=1.0)
     state = ZIVRFW.State(0, x, J, J.mean(axis=1), np.zeros(d))
-    task, sample = Task(world.region, d, n), []
+    task, sample = Task(zofw.L2Ball(1.0), d, n), []
     for seed in range(3000):
         step = method.step(task, state, np.random.default_rng(seed))
         query = next(step)
@@ -67,18 +67,21 @@ def test_the_estimate_is_unbiased_whatever_the_table_holds() -> None:
             sample.append(end.value[0].g)
     error = np.std(sample, axis=0) / np.sqrt(len(sample))
     assert (np.abs(np.mean(sample, axis=0) - f.gradient(x)) <= 5 * error).all()
-    partial = (f.curvatures * (x - f.centres)).T  # (d, n)
+    partial = (curvatures * (x - centres)).T  # (d, n)
     bound = d / b * float(((partial - J) ** 2).mean(axis=1).sum())
     variance = float(((np.array(sample) - f.gradient(x)) ** 2).sum(axis=1).mean())
     assert 0.3 * bound < variance <= 1.05 * bound
 
 
 def test_the_table_is_what_was_told_last_and_its_mean_is_kept() -> None:
-    world: Place = quadratics()
+    rng = np.random.default_rng(1)
+    curvatures = rng.uniform(0.0, 1.0, (30, 8))
+    centres = 0.45 * rng.standard_normal(8) + 0.4 * rng.standard_normal((30, 8))
+    world = Place(diagonal(curvatures, centres), zofw.L2Ball(1.0))
     *_, last = play(ZIVRFW(), world, iterations=400)
     table, x = last.state.table, last.state.x
     np.testing.assert_allclose(last.state.mean, table.mean(axis=1), atol=1e-10)
-    true = (world.problem.curvatures * (x - world.problem.centres)).T
+    true = (curvatures * (x - centres)).T
     assert np.abs(table - true).mean() < 0.2 * np.abs(true).mean()  # it has caught up with a slowing x
 
 

@@ -14,7 +14,7 @@ from transcription import Case, D, Vector, World, agrees, sigmoids, unit_vectors
 from zofw.algorithms import as_algorithm
 from zofw.core import Task
 from zofw.directions import Sphere
-from zofw.extend.play import Linear
+from zofw.extend.play import linear
 from zofw.papers import ZOAdaMM
 from zofw.papers.zo_adamm import weighted_projection
 
@@ -110,7 +110,7 @@ def test_a_box_takes_one_projection() -> None:
 
 def test_the_norm_of_the_projection_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     """min −2x_1 − x_2 on the simplex from its centre: the Euclidean projection sends x + α(1, 1) back, for ever."""
-    f = Linear(np.array([[-2.0, -1.0]]))
+    f = linear(np.array([[-2.0, -1.0]]))
     settings = ZOAdaMM(
         directions=2, law=zofw.directions.Coordinate(), step_size=0.05, first_decay=0.0, second_decay=0.0
     )

@@ -17,16 +17,16 @@ from zofw.algorithms.registry import Described
 from zofw.atoms import Atom
 from zofw.core import Array, Indices, MethodLike, State, Task
 from zofw.extend.play import (
-    Linear,
     Moment,
-    Seen,
     World,
     follow,
     inner,
+    linear,
     linear_sum,
     logistic_sum,
     play,
     quadratics,
+    seen,
     uneven,
     watched,
 )
@@ -171,7 +171,7 @@ def unit(v: Array) -> Array:
 def doubling_doubles(on: MethodSubject) -> Iterator[str]:
     """doubling f doubles the estimates and leaves x as it is"""
     f, region = logistic_sum().problem, logistic_sum().region
-    world, twice = World(Seen(f), region), World(Seen(f, 2.0), region)  # seen alike, so that both round alike
+    world, twice = World(seen(f), region), World(seen(f, 2.0), region)  # seen alike, so that both round alike
     settings = on.resolved(world, 4000, 12)
     changes = {name: _scaled(vars(settings)[name], 2.0**power) for name, power in on.facts.units.items()}
     runs = [
@@ -206,7 +206,7 @@ def components_are_alike(on: MethodSubject) -> Iterator[str]:
     """permuting the components leaves the law of x as it is"""
     world = uneven()
     order = np.array([2, 0, 3, 1])
-    other = World(Seen(world.problem, order=order), world.region)
+    other = World(seen(world.problem, order=order), world.region)
     yield from _alike(on, other, np.arange(world.problem.dim), "components")
 
 
@@ -216,7 +216,7 @@ def coordinates_are_alike(on: MethodSubject) -> Iterator[str]:
     places = np.array([3, 0, 4, 1, 2])
     lower, upper = (np.empty(len(places)) for _ in range(2))
     lower[places], upper[places] = world.region.lower, world.region.upper
-    other = World(Seen(world.problem, places=places), Box(lower, upper))
+    other = World(seen(world.problem, places=places), Box(lower, upper))
     yield from _alike(on, other, places, "coordinates")
 
 
@@ -246,7 +246,7 @@ def first_estimate_is_as_stated(on: MethodSubject) -> Iterator[str]:
     if stated is None:
         raise Skipped("it states nothing")
     c = np.array([1.0, -0.7, 0.4, 0.2, -0.1, 0.5])
-    world = World(Linear(c[None, :]), L2Ball(50.0))
+    world = World(linear(c[None, :]), L2Ball(50.0))
     names = on.facts.names(on.resolved(world, 10_000), 1, len(c))
     names |= {letter: value(0) for letter, value in names.items() if callable(value)}
     runs = (next(play(on.settings, world, budget=10_000, seed=seed)) for seed in range(DRAWS))

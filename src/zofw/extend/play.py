@@ -6,11 +6,11 @@ oracle calls, and no query is charged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from zofw.algorithms import as_algorithm
 from zofw.atoms import Atom
 from zofw.core import Algorithm, Array, FirstOrderTask, Indices, MethodLike, OutOfBudget, Problem, State
 from zofw.papers import FrankWolfe
-from zofw.problems import BlackBox, LinearModel, Logistic, evaluate, mean_value
+from zofw.problems import BlackBox, Logistic, evaluate, mean_value
 from zofw.sets import Box, L1Ball, L2Ball, as_set
 
 
@@ -38,85 +38,53 @@ class Watched(FirstOrderTask):
         return super().project(x)
 
 
-class Linear(LinearModel):
-    """f_i(x) = ⟨c_i, x⟩: every difference is exact."""
-
-    curvature, convex, offsets = 0.0, True, None
-
-    def __init__(self, slopes: Array) -> None:
-        self.matrix = slopes  # (n, d)
-
-    def loss(self, t: Array) -> Array:
-        return t
-
-    def slope(self, t: Array) -> Array:
-        return np.ones_like(t)
-
-
-class WithGradient(Problem, Protocol):
-    """A problem that knows the gradient of its mean."""
-
-    def gradient(self, x: Array) -> Array: ...
-
-
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """A problem seen otherwise: factor · f_{order[i]}(x[places])."""
+class Sum:
+    """A finite sum by two functions: of points and components, and the gradient of the mean."""
 
-    problem: WithGradient
-    factor: float = 1.0
-    order: Indices | None = None
-    places: Indices | None = None
-
-    @property
-    def n(self) -> int:
-        return int(self.problem.n)
-
-    @property
-    def dim(self) -> int:
-        return int(self.problem.dim)
-
-    def values(self, points: Array, components: Indices) -> Array:
-        points = points if self.places is None else points[:, self.places]
-        components = components if self.order is None else self.order[components]
-        return np.asarray(self.factor * self.problem.values(points, components))
-
-    def gradient(self, x: Array) -> Array:
-        if self.places is None:
-            return np.asarray(self.factor * self.problem.gradient(x))
-        g = np.empty(self.dim)
-        g[self.places] = self.problem.gradient(x[self.places])
-        return self.factor * g
+    n: int
+    dim: int
+    values: Callable[[Array, Indices], Array]
+    gradient: Callable[[Array], Array]
 
 
-@dataclass(frozen=True, eq=False)
-class Quadratics:
-    """f_i(x) = ½⟨x − c_i, H_i(x − c_i)⟩, diagonal H_i with entries in [0, 1]: every component has its own curvature."""
+def linear(slopes: Array) -> Sum:
+    """Return f_i(x) = ⟨c_i, x⟩ with the slopes c_i as rows."""
+    n, dim = slopes.shape
+    return Sum(n, dim, lambda X, batch: X @ slopes[batch].T, lambda x: slopes.mean(axis=0))
 
-    curvatures: Array  # (n, d)
-    centres: Array  # (n, d)
 
-    @property
-    def n(self) -> int:
-        return len(self.centres)
+def diagonal(curvatures: Array, centres: Array) -> Sum:
+    """Return f_i(x) = ½⟨x − c_i, H_i(x − c_i)⟩, diagonal H_i ≥ 0: every component has its own curvature."""
 
-    @property
-    def dim(self) -> int:
-        return int(self.centres.shape[1])
+    def values(X: Array, batch: Indices) -> Array:
+        shifted = X[:, None, :] - centres[batch]
+        return np.asarray(0.5 * (curvatures[batch] * shifted**2).sum(axis=2))
 
-    def values(self, points: Array, components: Indices) -> Array:
-        shifted = points[:, None, :] - self.centres[components]
-        return np.asarray(0.5 * (self.curvatures[components] * shifted**2).sum(axis=2))
+    n, dim = centres.shape
+    return Sum(n, dim, values, lambda x: (curvatures * (x - centres)).mean(axis=0))
 
-    def gradient(self, x: Array) -> Array:
-        return np.asarray((self.curvatures * (x - self.centres)).mean(axis=0))
+
+def seen(
+    f: Sum | Logistic, factor: float = 1.0, order: Indices | None = None, places: Indices | None = None
+) -> Sum:
+    """Return a problem seen otherwise: factor · f_{order[i]}(x[places])."""
+    i = np.arange(f.n) if order is None else order
+    j = np.arange(f.dim) if places is None else places
+    back = np.argsort(j)
+    return Sum(
+        f.n,
+        f.dim,
+        lambda X, batch: np.asarray(factor * f.values(X[:, j], i[batch])),
+        lambda x: np.asarray(factor * f.gradient(x[j])[back]),
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class World:
     """A finite sum on a set, its value at the start and the least."""
 
-    problem: WithGradient
+    problem: Sum | Logistic
     region: Any
 
     @property
@@ -141,7 +109,7 @@ def quadratics() -> World:
     rng = np.random.default_rng(1)
     centre = rng.standard_normal(8)
     centres = 1.3 * centre / np.linalg.norm(centre) + 0.4 * rng.standard_normal((30, 8))
-    return World(Quadratics(rng.uniform(0.0, 1.0, (30, 8)), centres), L2Ball(1.0))
+    return World(diagonal(rng.uniform(0.0, 1.0, (30, 8)), centres), L2Ball(1.0))
 
 
 @cache
@@ -160,7 +128,7 @@ def linear_sum() -> World:
     gradient = np.r_[-1.0, np.linspace(0.6, 0.0, 7)]
     first, even = np.array([1, 1, 1, -1, -1, -1]), np.array([1, -1, 1, -1, 1, -1])
     slopes = gradient + 1.1 * (np.outer(first, np.eye(8)[7]) + np.outer(even, np.eye(8)[6]))
-    return World(Linear(slopes), L1Ball(1.0))
+    return World(linear(slopes), L1Ball(1.0))
 
 
 @cache
@@ -169,7 +137,7 @@ def inner() -> World:
     rng = np.random.default_rng(5)
     centre = rng.choice([-0.4, 0.4], 6) * rng.uniform(0.5, 1.0, 6)
     centres = centre + 0.1 * rng.standard_normal((6, 6))
-    return World(Quadratics(rng.uniform(0.5, 1.0, (6, 6)), centres), Box(-1.0, 1.0))
+    return World(diagonal(rng.uniform(0.5, 1.0, (6, 6)), centres), Box(-1.0, 1.0))
 
 
 @cache
@@ -177,9 +145,7 @@ def uneven() -> World:
     """Return four quadratics in five dimensions on a box whose sides all differ."""
     rng = np.random.default_rng(4)
     upper = np.array([0.3, 0.6, 1.0, 1.5, 2.0])
-    return World(
-        Quadratics(rng.uniform(0.2, 1.0, (4, 5)), rng.standard_normal((4, 5))), Box(-upper, 2 * upper)
-    )
+    return World(diagonal(rng.uniform(0.2, 1.0, (4, 5)), rng.standard_normal((4, 5))), Box(-upper, 2 * upper))
 
 
 def smooth_sum(n: int = 7, dim: int = 9) -> BlackBox:
