@@ -154,7 +154,7 @@ def test_sets_and_methods_of_ones_own(tmp_path):
         zofw.Session.resume(tmp_path / "own.npz")
     again = zofw.Session.resume(tmp_path / "own.npz", set=Corner(1.0))
     np.testing.assert_array_equal(again.x, session.x)
-    with pytest.raises(ValueError, match="was saved with the set"):
+    with pytest.raises(ValueError, match="holds a run with set="):
         zofw.Session.resume(tmp_path / "own.npz", set=Corner(2.0))
 
     for region in (Corner(1.0), zofw.Product((Corner(1.0), zofw.Box(-1.0, 1.0)), (3, 3))):
@@ -171,7 +171,7 @@ def test_sets_and_methods_of_ones_own(tmp_path):
     session.checkpoint(tmp_path / "plain.npz")
     with pytest.raises(ValueError, match="Give it as set="):
         zofw.Session.resume(tmp_path / "plain.npz")
-    with pytest.raises(ValueError, match="was saved with the method"):
+    with pytest.raises(ValueError, match="holds a run with method="):
         zofw.Session.resume(tmp_path / "own.npz", set=Corner(1.0), method=zofw.papers.ZOFW(radius=0.5))
 
 

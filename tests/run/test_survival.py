@@ -140,13 +140,13 @@ def test_a_run_is_never_overwritten(tmp_path):
     np.testing.assert_array_equal(again.x, first.x)
     for wrong, sentence in [
         ({"rng": 1}, "with the seed"),
-        ({"method": "zo-sfw"}, "was saved with the method"),
-        ({"method": zofw.papers.ZOFW(radius=0.3)}, "was saved with the method"),
-        ({"method": zofw.papers.ZOSFW()}, "was saved with the method"),
+        ({"method": "zo-sfw"}, "holds a run with method="),
+        ({"method": zofw.papers.ZOFW(radius=0.3)}, "holds a run with method="),
+        ({"method": zofw.papers.ZOSFW()}, "holds a run with method="),
     ]:
         with pytest.raises(ValueError, match=sentence):
             zofw.minimize(f, ball, resume=True, **settings | wrong)
-    with pytest.raises(ValueError, match="was saved with the set"):
+    with pytest.raises(ValueError, match="holds a run with set="):
         zofw.minimize(f, zofw.L1Ball(2.0), resume=True, **settings)
     with pytest.raises(ValueError, match="dim=6 and n=7; the problem has dim=5"):
         zofw.minimize(quadratic_sum(dim=5), ball, resume=True, **settings)

@@ -12,7 +12,6 @@ refused/                      answers that could not be taken, each with a file 
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import os
@@ -28,8 +27,6 @@ from zofw.desk.reply import AnswerError, Reply
 from zofw.desk.request import Request
 from zofw.run import RunFiles, Session
 from zofw.run.files.documents import FileError, StorageError
-from zofw.run.session.resume import check_agreement
-from zofw.run.spec import LimitSettings
 from zofw.sets import SetLike
 
 logger = logging.getLogger("zofw")
@@ -37,7 +34,6 @@ logger = logging.getLogger("zofw")
 VERSION = 1
 ROOMS = ("requests", "answers", "taken", "done", "refused")
 NAME = re.compile(r"([0-9]{6,15}-[0-9a-f]{4})-([0-9]{4,15})(?:-([0-9]{1,9}))?")  # query, block, attempt
-HANDED = ("method", "objective", "gradient", "pattern", "observers", "known")
 REPORT_SECONDS = 1.0
 SETTLE_SECONDS = 2.0  # a file that cannot be read may still be on its way, if it is younger than this
 
@@ -102,19 +98,8 @@ class DeskFolder:
 
     def resume(self, set: SetLike | None, settings: Mapping[str, Any]) -> Session:
         """The run that is here, if it is the one that was asked for."""
-        if unknown := settings.keys() - inspect.signature(Session).parameters.keys() - {"known"}:
-            raise TypeError(
-                f"A run has no setting {min(unknown)!r}; see zofw.Session for the settings it takes."
-            )
-        limits = {
-            name: settings[name]
-            for name in (*LimitSettings.__annotations__, "workers")
-            if settings.get(name) is not None
-        }
-        given = {name: settings[name] for name in HANDED if name in settings}
-        session = Session.resume(self.files, set=set, **given, **limits)
-        check_agreement(session.run, settings, self.path)
-        return session
+        given = {name: value for name, value in settings.items() if value is not None}
+        return Session.resume(self.files, set=set, **given)
 
     def settle(self, size: int | None) -> int:
         """Return the evaluations of a request here; what is given must agree."""

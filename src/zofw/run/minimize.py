@@ -20,7 +20,6 @@ from zofw.run.answering.policy import Retry, as_policy
 from zofw.run.answering.signals import Signals, look
 from zofw.run.files.store import RunFiles
 from zofw.run.given import ELSEWHERE, as_problem, first_known, numbers, refuse
-from zofw.run.session.resume import check_agreement
 from zofw.run.session.session import Observer, Session
 from zofw.run.spec import OF_OPTIONS, Given, Keywords, LimitSettings, Settings, hands, with_settings
 from zofw.sets import Region, SetLike, as_set, without_dictionaries
@@ -400,17 +399,12 @@ def _continue(
     executor: ExecutorLike | None,
 ) -> Session:
     """Return the run in the files, if it is the one that was asked for."""
-    problem, saved = answering.problem, {"set": region, "observers": observers}
+    problem, given = answering.problem, dict(settings)
     number, _ = _employ(answering, workers, executor)
-    given = {
-        name: settings[name]
-        for name in ("method", "outer", *LimitSettings.__annotations__)
-        if name in settings
-    }
     if workers is not None:
         given["workers"] = number
-    session = Session.resume(files, **saved, **given, **_attached(answering, True))
+    given |= {"set": region, "dim": problem.dim, "n": problem.n, "observers": observers}
+    session = Session.resume(files, **given, **_attached(answering, True))
     if workers is executor is None:
         _employ(answering, session.run.workers, None)
-    check_agreement(session.run, {**settings, "dim": problem.dim, "n": problem.n}, files.path)
     return session

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 import numpy as np
 
@@ -227,59 +225,3 @@ class Run:
             after = "" if self.nfev == self.limits.budget else "; the next iteration costs more than the rest"
             return f"The run spent {self.nfev:,} of {self.limits.budget:,} queries{after}."
         return self.status.sentence if said is None else said.sentence
-
-
-class RunView:
-    """The parts of a run that observers read."""
-
-    run: Run
-
-    @property
-    def x(self) -> Array:
-        """The current iterate, read-only."""
-        return self.run.x
-
-    @property
-    def state(self) -> State:
-        """The method's state."""
-        return self.run.state
-
-    @property
-    def nit(self) -> int:
-        """Iterations."""
-        return self.run.nit
-
-    @property
-    def nfev(self) -> int:
-        """Evaluations of single components that were paid for."""
-        return self.run.nfev
-
-    @property
-    def nlmo(self) -> int:
-        """Calls of the linear minimisation oracle."""
-        return self.run.nlmo
-
-    @property
-    def status(self) -> Status:
-        """Why the run stopped, or RUNNING."""
-        return self.run.status
-
-    @property
-    def gap(self) -> float | None:
-        """The method's estimate of the Frank-Wolfe gap at x itself; None where its last one is of the point before."""
-        return self.run.gap
-
-    @property
-    def info(self) -> Info:
-        """What the last step said about itself."""
-        return self.run.info
-
-    @property
-    def ledger(self) -> Mapping[str, int]:
-        """Evaluations by purpose."""
-        return MappingProxyType(self.run.ledger)
-
-    @property
-    def trace(self) -> Trace:
-        """What the run looked like along the way."""
-        return self.run.trace

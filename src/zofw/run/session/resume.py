@@ -10,19 +10,15 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from zofw.core import (
-    Algorithm,
     ConvexSet,
     EvaluationError,
     FirstOrder,
-    MethodLike,
-    Outer,
     Purpose,
-    Seed,
     State,
 )
 from zofw.run.files.documents import FileError
@@ -33,6 +29,7 @@ from zofw.run.record.status import Status
 from zofw.run.record.trace import COLUMNS
 from zofw.run.session.events import Event, Failed
 from zofw.run.session.start import Attached, make_task
+from zofw.run.spec import LimitSettings, Settings
 from zofw.sets import as_set
 
 if TYPE_CHECKING:
@@ -40,21 +37,31 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("zofw")
 
-AGREE = ("dim", "n", "inside", "resolution", "gap_tol", "in_order", "rng")  # settings that cannot change
+AGREE = ("set", "method", "outer", "dim", "n", "inside", "resolution", "gap_tol", "in_order", "rng")
+LIMITS = (*LimitSettings.__annotations__, "workers")
+ATTACHED = {field.name for field in dataclasses.fields(Attached)}
 
 
 def resume(
-    cls: type[Session],
-    path: str | os.PathLike[str] | RunFiles,
-    attached: Attached,
-    limits: Mapping[str, float | None],
+    cls: type[Session], path: str | os.PathLike[str] | RunFiles, given: Mapping[str, object]
 ) -> Session:
-    """Return the saved session with its events applied, and then the given limits."""
+    """Return the saved session with its events applied, and then the given limits; other settings have to agree."""
+    if (
+        unknown := given.keys()
+        - ATTACHED
+        - {*LIMITS}
+        - Settings.__annotations__.keys()
+        - {"dim", "n", "outputs"}
+    ):
+        raise TypeError(f"A run has no setting {min(unknown)!r}; see zofw.Session for the settings it takes.")
     where = path.path if isinstance(path, RunFiles) else Path(path)
+    attached = Attached.of(given)
     classes = attached.classes()
 
     def opened(run: Run) -> Session:
-        return open_run(cls, run, where, attached)
+        session = open_run(cls, run, where, attached)
+        check_agreement(run, {**vars(run), "set": session.task.set, "rng": run.entropy}, given, where)
+        return session
 
     if isinstance(path, RunFiles):
         session, saved = path.read(classes, opened)
@@ -68,9 +75,9 @@ def resume(
     run = session.run
     if run.turns or saved.events:
         session.settle()
-    asked = session.rules.open
+    asked, limits = session.rules.open, {name: given[name] for name in LIMITS if name in given}
     if limits or run.status is not Status.RUNNING:
-        session.extend(**limits)
+        session.extend(**cast("dict[str, float | None]", limits))
     if not isinstance(path, RunFiles) and asked is not None and asked.paid:
         logger.warning(
             "%s has evaluations of the open query too, which zofw.resume takes up; a session is answered "
@@ -111,7 +118,11 @@ def open_run(cls: type[Session], run: Run, path: Path, attached: Attached) -> Se
     if region is None:
         raise ValueError(f"{path} was saved with a set that is not in the file. Give it as set=….")
     try:
-        run.outer = _outer(run, attached.outer, path)
+        run.outer = attached.outer if run.outer is None and run.each else run.outer
+        if run.each and run.outer is None:
+            raise ValueError(
+                f"{path} was saved with an outer function that is not in the file. Give it as outer=…."
+            )
         region.check_dim(run.dim)
         task = make_task(
             run, run.each, region, run.limits.granted(run.reserve), attached,
@@ -126,35 +137,37 @@ def open_run(cls: type[Session], run: Run, path: Path, attached: Attached) -> Se
         raise FileError(
             f"{path} is undamaged, but this version of zofw cannot have written it: {error!r}"
         ) from error
-    if given is not None and repr(given) != repr(region):
-        raise ValueError(f"{path} was saved with the set {region!r}; {attached.set!r} was given.")
-    if attached.method is not None and not _agrees(attached.method, run.method):
-        raise ValueError(f"{path} was saved with the method {run.method!r}; {attached.method!r} was given.")
     return session
 
 
-def _outer(run: Run, given: Outer | None, path: Path) -> Outer | None:
-    """Return the outer function of a saved run: the one in the file, or the one given again."""
-    if given is not None and (not run.each or repr(run.outer or given) != repr(given)):
-        raise ValueError(f"{path} was saved with outer={run.outer!r}; {given!r} was given.")
-    if run.each and run.outer is None and given is None:
-        raise ValueError(
-            f"{path} was saved with an outer function that is not in the file. Give it as outer=…."
-        )
-    return run.outer if given is None else given
-
-
-def check_agreement(run: Run, given: Mapping[str, object], where: object) -> None:
+def check_agreement(
+    run: Run, saved: Mapping[str, object], given: Mapping[str, object], where: object
+) -> None:
     """Raise ValueError if a setting that is given again differs from the saved run's; None agrees."""
-    for name, value in given.items():
-        if value is None or name not in AGREE:
-            continue
-        saved = run.entropy if name == "rng" else vars(run)[name]
-        if saved != (entropy_of(cast(Seed, value)) if name == "rng" else value):
+    for name in AGREE:
+        own, value = saved[name], given.get(name)
+        if value is not None and not _agrees(name, own, value):
             raise ValueError(
-                f"{where} holds a run with {name}={saved!r}; {name}={value!r} was given. Leave it out to "
+                f"{where} holds a run with {name}={own!r}; {name}={value!r} was given. Leave it out to "
                 "continue that run, or choose another folder or path."
             )
+
+
+def _agrees(name: str, own: object, given: Any) -> bool:
+    """Return True if a saved setting is the given one: a method by name, or in the settings that are not None."""
+    if name == "rng":
+        return own == entropy_of(given)
+    if name == "set":
+        return repr(own) == repr(as_set(given))
+    if name == "outer":
+        return repr(own) == repr(given)
+    if name != "method":
+        return bool(own == given)
+    if isinstance(given, str):
+        return given in ("auto", vars(type(own))["name"])
+    return type(given) is type(own) and all(
+        value is None or value == vars(own)[field] for field, value in vars(given).items()
+    )
 
 
 class Unsound(TypeError):
@@ -225,12 +238,3 @@ def _like(example: object, found: object) -> bool:
 
 def _numbers(array: object) -> bool:
     return isinstance(array, np.ndarray) and array.dtype.kind in "fiub" and bool(np.isfinite(array).all())
-
-
-def _agrees(method: MethodLike, settings: Algorithm) -> bool:
-    """Return True if resolved settings are those of a name, or of a settings object that leaves some of them at None."""
-    if isinstance(method, str):
-        return method in ("auto", settings.name)
-    if type(method) is not type(settings):
-        return False
-    return all(value is None or value == vars(settings)[name] for name, value in vars(method).items())

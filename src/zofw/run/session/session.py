@@ -5,14 +5,15 @@ put(event)  =  rules.check(event)  →  store.append(event)  →  rules.apply(ev
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import math
 import os
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from zofw.core import Answer, Array, Batch, EvaluationError, Pattern, Query, Task, offers
 from zofw.run.files.store import MemoryStore, RunFiles, write_alone
 from zofw.run.given import refuse
-from zofw.run.record.run import Run, RunView
+from zofw.run.record.run import Run
 from zofw.run.record.status import Status
 from zofw.run.session.answer_checks import check_answer
 from zofw.run.session.clock import Clock
@@ -41,7 +42,7 @@ Observer = Callable[["Session"], None]
 
 
 @with_settings
-class Session(RunView):
+class Session:
     """Ask, tell, checkpoint: a run whose queries are answered by the caller.
 
     Parameters
@@ -89,6 +90,20 @@ class Session(RunView):
     (True, True)
     """
 
+    x = property(attrgetter("run.x"), doc="The current iterate, read-only.")
+    state = property(attrgetter("run.state"), doc="The method's state.")
+    nit = property(attrgetter("run.nit"), doc="Iterations.")
+    nfev = property(attrgetter("run.nfev"), doc="Evaluations of single components that were paid for.")
+    nlmo = property(attrgetter("run.nlmo"), doc="Calls of the linear minimisation oracle.")
+    status = property(attrgetter("run.status"), doc="Why the run stopped, or RUNNING.")
+    gap = property(
+        attrgetter("run.gap"), doc="The estimated Frank-Wolfe gap at x; None if it is of the point before."
+    )
+    info = property(attrgetter("run.info"), doc="What the last step said about itself.")
+    trace = property(attrgetter("run.trace"), doc="What the run looked like along the way.")
+    number = property(attrgetter("run.number"), doc="The number of the open query, or of the next one.")
+    remaining = property(attrgetter("rules.remaining"), doc="Queries that may still be asked.")
+
     def __init__(
         self,
         set: SetLike,
@@ -133,21 +148,6 @@ class Session(RunView):
             self._settle()
 
     # ------------------------------------------------------------------ asking and telling
-
-    @property
-    def remaining(self) -> float:
-        """Return the queries that may still be asked: by iterations or, at the end, about x."""
-        return self.rules.remaining
-
-    @property
-    def seconds(self) -> float:
-        """Return the seconds spent on queries and computation, without diagnosis."""
-        return self.clock.read()
-
-    @property
-    def number(self) -> int:
-        """Return the number of the open query, or of the next one."""
-        return self.run.number
 
     def ask(self) -> Query | None:
         """Return the open query, or None: the run has stopped, or waits for rows that are owed."""
@@ -313,6 +313,16 @@ class Session(RunView):
     # ------------------------------------------------------------------ files and the result
 
     @property
+    def ledger(self) -> Mapping[str, int]:
+        """Evaluations by purpose."""
+        return MappingProxyType(self.run.ledger)
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds spent on queries and computation, without diagnosis."""
+        return self.clock.read()
+
+    @property
     def files(self) -> RunFiles | None:
         """Return the files that keep the run, if there are any."""
         return self.store if isinstance(self.store, RunFiles) else None
@@ -349,13 +359,11 @@ class Session(RunView):
         answer is paid twice. ``objective``, ``gradient``, ``pattern``, ``observers`` and
         ``dtype`` are those of the constructor. For a set or method of your own, give the object again
         as ``set`` or ``method``, or its class in ``known`` under ``"module:name"``; it must equal what
-        was saved. A set that is no dataclass is not in the file and has to be given again.
+        was saved, as must other settings that are given again. A set that is no dataclass is not in the file and has to be given again.
         """
         from zofw.run.session.resume import resume
 
-        names = {field.name for field in dataclasses.fields(Attached)}
-        attached = Attached(**{name: thing for name, thing in given.items() if name in names})
-        return resume(cls, path, attached, {name: it for name, it in given.items() if name not in names})
+        return resume(cls, path, given)
 
     def result(self) -> Result:
         """Return the run so far: at the lowest point that was paid for, stated or diagnosed."""

@@ -8,7 +8,7 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -55,6 +55,15 @@ class Attached:
     dtype: DTypeLike = np.float64
     known: Mapping[str, type] = dataclasses.field(default_factory=dict)
     outer: Outer | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Attached:
+        """Return those of some settings that are attached; ``known`` points are no classes."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        found = {name: given[name] for name in names if given.get(name) is not None}
+        if not isinstance(found.get("known"), Mapping):
+            found.pop("known", None)
+        return cls(**found)
 
     def classes(self) -> dict[str, type]:
         """Return the classes of what was given, and of a method's state, by their path."""
