@@ -45,7 +45,7 @@ def problem(seed: int) -> tuple[dict[str, Any], BlackBox, Any]:
         load = (load_diabetes, load_wine, load_breast_cancer)[rng.integers(3)]
         Z = load(return_X_y=True)[0].astype(float)
         Z = Z[rng.permutation(len(Z))[:n]][:, rng.permutation(Z.shape[1])[:d]]
-        d = Z.shape[1]
+        n, d = Z.shape
     else:
         kind = "ill" if kind == "raw" else kind
         Z = rng.standard_normal((n, d)) @ (np.eye(d) + 0.5 * rng.standard_normal((d, d)) / np.sqrt(d))

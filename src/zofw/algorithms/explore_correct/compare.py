@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from zofw.algorithms.explore_correct.state import Action, Belief, State, variance_of
+from zofw.algorithms.explore_correct.state import Action, State, variance_of
 from zofw.atoms import Dense
 from zofw.core import Answer, Array, Purpose, Query, Stencil, Task
 from zofw.differences import slopes
@@ -49,13 +49,12 @@ def compare(task: Task, state: State, rng: np.random.Generator, size: int) -> Ac
         fall, error = yield from fallen(task, state, rng, start - state.x, size)
     if fall <= LIKELY * error:
         return state
-    L, step, none = state.model.unit, start - state.x, np.zeros((1, 1))
-    variance = state.belief.variance + L * L * float(step @ step) / task.dim
+    none = np.zeros((1, 1))
     return replace(
         state,
         x=start,
         origin=start,
-        belief=Belief(state.belief.g + L * step, variance),
+        belief=state.belief.moved(state.model.unit * (start - state.x)),
         walker=None,
         model=replace(state.model, atoms=(Dense(start),), weights=np.ones(1), H=none, W=none, vain=()),
         swept=0.0,

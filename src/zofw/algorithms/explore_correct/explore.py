@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from zofw.algorithms.explore_correct.moves import Moves
-from zofw.algorithms.explore_correct.state import Action, Belief, Choice, State
+from zofw.algorithms.explore_correct.state import Action, Choice, State
 from zofw.algorithms.model.noise import TINY
-from zofw.core import OutOfBudget, Query, Stencil, Task
+from zofw.core import Answer, Array, OutOfBudget, Query, Stencil, Task
 from zofw.differences import slopes
 from zofw.directions import Rademacher
 
@@ -45,6 +46,57 @@ def sizes(task: Task, state: State, cost: float) -> tuple[int, int]:
     return size, b
 
 
+@dataclass
+class Shown:
+    """What the sketches of one exploration have shown so far: mean squares of residuals, variances over components."""
+
+    left: float  # queries that may be spent
+    squares: list[float] = field(default_factory=list)
+    variances: list[float] = field(default_factory=list)
+    cells: int = 0
+    spent: int = 0
+    spread: float = 0.0  # E‖∇f_i − ∇f‖², and the least of it along a direction
+    least: float = 0.0
+
+    def variance(self, directions: int, cells: int, d: int) -> float:
+        """Return the variance per coordinate of the mean of so many sketches."""
+        return float(np.mean(self.squares)) / directions + max(self.spread / d, self.least) / cells
+
+
+def sketched(
+    task: Task,
+    rng: np.random.Generator,
+    x: Array,
+    h: float,
+    control: Array,
+    shape: tuple[int, int],
+    most: int,
+    shown: Shown,
+) -> Generator[Query, Answer, tuple[Array, int]]:
+    """Ask for at most so many sketches at x. Return their mean estimate of ∇f, and the components behind it."""
+    (size, b), total, here = shape, np.zeros(task.dim), 0
+    for _ in range(most):
+        two = (
+            len(shown.squares) % 4 == 0 and shown.spent + 2 * (b + 1) <= shown.left
+        )  # to see how they differ
+        m = max(size, min(2, task.n)) if two else size
+        if shown.spent + m * (b + 1) > shown.left:
+            break
+        shown.spent += m * (b + 1)
+        U = Rademacher().draw(rng, task.dim, b)
+        query = Query(x, task.sample(rng, m), U, h, Stencil.FORWARD, variance=True)
+        answer = yield query
+        r = slopes(query, answer)[0] - U.T @ control
+        total += m * (U @ r) / b
+        here += m
+        shown.squares.append(float(r @ r) / b)
+        if m > 1 and answer.variance is not None:
+            shown.variances.append(float(np.mean(answer.variance)))
+    shown.cells += here
+    shown.spread = float(np.mean(shown.variances)) if shown.variances else shown.spread
+    return control + total / max(here, 1), here
+
+
 def explore(
     task: Task, state: State, rng: np.random.Generator, choice: Choice, moves: Moves | None = None
 ) -> Action:
@@ -58,57 +110,43 @@ def explore(
     Where f is flat along all directions of a part, m of them, these may have missed where it is not, and take no more from the
     variance than to (1 − 1/d)^m of it; of what the range of the values suggests, at first.
     """
-    d, belief, seen, L = task.dim, state.belief, state.sketches, state.model.unit
-    h, left = state.values.step(task, 3), task.remaining - (LINE * choice.batch if moves else 0)
-    walker, cost = state.walker or belief.shrunk(), min(choice.price, left)
+    d, belief, values, way = task.dim, state.belief, state.values, moves or Moves(state.x)
+    h, shown = values.step(task, 3), Shown(task.remaining - LINE * choice.batch)
+    walker, cost = state.walker or belief.shrunk(), min(choice.price, shown.left)
     size, b = sizes(task, state, cost)
-    rounds, spent = max(1, int(cost / (size * (b + 1)))), 0
+    rounds = max(1, int(cost / (size * (b + 1))))
     chunk = max(1, rounds // CHUNKS) if moves else rounds
-    spread, cells = seen.spread or 0.0, 0
-    flat, prior = (state.values.unseen / h) ** 2, (state.values.range / state.values.size) ** 2 / d
-    squares: list[float] = []
-    variances: list[float] = []
-    while len(squares) < rounds:
-        control, total, here, before = walker.g, np.zeros(d), 0, len(squares)
-        for turn in range(before, min(before + chunk, rounds)):
-            two = turn % 4 == 0 and spent + 2 * (b + 1) <= left  # to see how they differ
-            m = max(size, min(2, task.n)) if two else size
-            if spent + m * (b + 1) > left:
-                break
-            spent += m * (b + 1)
-            U, x = Rademacher().draw(rng, d, b), moves.x if moves else state.x
-            query = Query(x, task.sample(rng, m), U, h, Stencil.FORWARD, variance=True)
-            answer = yield query
-            r = slopes(query, answer)[0] - U.T @ control
-            total += m * (U @ r) / b
-            here += m
-            squares.append(float(r @ r) / b)
-            variances += [float(np.mean(answer.variance))] if m > 1 and answer.variance is not None else []
-        if (count := len(squares) - before) == 0:
+    shown.spread, shown.least = state.sketches.spread or 0.0, 0.0 if moves else state.model.spread
+    flat, prior = (values.unseen / h) ** 2, (values.range / values.size) ** 2 / d
+    while (before := len(shown.squares)) < rounds:
+        most = min(chunk, rounds - before)
+        y, here = yield from sketched(task, rng, way.x, h, walker.g, (size, b), most, shown)
+        if here == 0:
             break
-        cells += here
-        spread = float(np.mean(variances)) if variances else spread
-        y, own = control + total / here, float(np.mean(squares)) / (b * count)
-        noise = own + max(spread / d, 0.0 if moves else state.model.spread) / here
-        unseen = (1 - 1 / d) ** (b * count) if max(squares[before:]) <= flat else 0.0
+        count = b * (len(shown.squares) - before)
+        noise = shown.variance(count, here, d)
+        unseen = (1 - 1 / d) ** count if max(shown.squares[before:]) <= flat else 0.0
         belief = belief.kalman(y, noise, unseen * min(belief.variance, prior))
         if moves:
             walker = walker.kalman(y, noise, unseen * min(walker.variance, prior))
-            change = L * moves.slide(task, walker.g, L, here * (b + 1) / QUERIES_PER_CALL)
-            more = float(change @ change) / d
-            belief = Belief(belief.g + change, belief.variance + more)
-            walker = Belief(walker.g + change, walker.variance + more)
-    if not squares:
+            change = moves.slide(task, walker.g, state.model.unit, here * (b + 1) / QUERIES_PER_CALL)
+            change = state.model.unit * change
+            belief, walker = belief.moved(change), walker.moved(change)
+    if not shown.squares:
         raise OutOfBudget
-    done, residual = len(squares), float(np.mean(squares))
-    spread = max(spread, 1e-12 * residual)
-    miss = max(residual - spread * done / cells, 0.0) + residual / math.sqrt(done * b)
-    shown = math.sqrt(residual / d) * state.values.size
-    noise = residual / (b * done) + max(spread / d, 0.0 if moves else state.model.spread) / cells
+    state = looked(task, state, shown, size, b)
+    # nothing is learnt beyond a sweep
+    return replace(state, belief=state.belief if state.swept else belief, walker=walker if moves else None)
+
+
+def looked(task: Task, state: State, shown: Shown, size: int, b: int) -> State:
+    """Return the state with what the sketches say of the spread over components, their own error, and the range of f."""
+    done, residual = len(shown.squares), float(np.mean(shown.squares))
+    shown.spread = max(shown.spread, 1e-12 * residual)
+    miss = max(residual - shown.spread * done / shown.cells, 0.0) + residual / math.sqrt(done * b)
+    unit_cost = shown.variance(b * done, shown.cells, task.dim) * shown.spent
+    sketches = replace(state.sketches, spread=shown.spread, miss=miss, unit_cost=unit_cost, batch=size)
+    found = math.sqrt(residual / task.dim) * state.values.size
     return replace(
-        state,
-        values=replace(state.values, range=max(state.values.range, shown)),
-        belief=state.belief if state.swept else belief,  # nothing is learnt beyond a sweep
-        walker=walker if moves else None,
-        sketches=replace(seen, spread=spread, miss=miss, unit_cost=noise * spent, batch=size),
+        state, sketches=sketches, values=replace(state.values, range=max(state.values.range, found))
     )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from zofw.algorithms.explore_correct.certify import certificate_price, goal, spent
-from zofw.algorithms.explore_correct.correct import PROGRESS, Plan, gain, named, offsets
+from zofw.algorithms.explore_correct.correct import PROGRESS, Plan, named, offsets
 from zofw.algorithms.explore_correct.explore import LINE, QUERIES_PER_CALL
 from zofw.algorithms.explore_correct.moves import Moves
-from zofw.algorithms.explore_correct.state import Candidate, Choice, Proposal, State
+from zofw.algorithms.explore_correct.state import Candidate, Choice, Proposal, State, gain
 from zofw.algorithms.model.noise import TINY
 from zofw.atoms import Atom
 from zofw.core import OutOfBudget, Task
@@ -25,24 +25,8 @@ ANSWERING = 32  # components, some of which answer at all points of a correction
 MANY = 16  # dimensions, below which directions can be tried one by one
 
 
-@dataclass(frozen=True)
-class Option:
-    """A line of the table that docs/methods/explore-correct.md shows."""
-
-    name: str
-    price: str
-    worth: str
-    due: str
-
-
-OPTIONS = (
-    Option("certify", "5n for a test of g, up to n(2d + 12) if it fails", "the end of the run", "no more decrease is in sight than noise hides; or, once at a point, than a gap of the tolerance would bring, or the gap is believed to be below the tolerance"),
-    Option("correct", "|S|(k + 2), and as much for curvatures that are wanting", "what its candidates promise or a certificate shows, a quarter of what the last one brought (with one atom, at most what knowing ∇f would), and what a larger batch saves of its noise", "nothing is in sight, and no curvature was ever measured"),
-    Option("compare", "n, and n for f at x", "nothing", "before the first correction of all components, if x is not the start; and at the end of a budget, on a fortieth of it in components if n exceeds a twentieth"),
-    Option("sweep", "n(d + 1)", "all that knowing ∇f would bring", "never"),
-    Option("walk", "half of what g has cost, and 9|S|", "all that knowing ∇f would bring; once a sweep's price was paid, and on all components, at most 16 times what the last correction brought", "never; in place of exploring, from 16 dimensions on, where draws do not agree on a vertex, unless that is nothing"),
-    Option("explore", "half of what g has cost", "a third of what knowing ∇f would bring", "never"),
-)  # fmt: skip
+# docs/methods/explore-correct.md says of each what it costs, what it is worth, and when it is due
+OPTIONS = ("certify", "correct", "compare", "sweep", "walk", "explore")
 
 
 def propose(task: Task, state: State, rng: np.random.Generator, queries: float) -> Proposal:
@@ -129,34 +113,46 @@ def begins_with_sweep(task: Task) -> bool:
 
 def offered(task: Task, state: State, first: float) -> list[Choice]:
     """The options that the budget pays, in the order of the table; before anything is known, a sweep of few components or exploring."""
-    left, whole, values, proposal = task.remaining, task.sweep_cost, state.values, state.proposal
+    proposal, random = state.proposal, state.values.random
     if proposal is None:
-        cheap = begins_with_sweep(task) and not values.random
-        return [Choice("sweep", whole) if cheap else Choice("explore", min(first, left))]
+        cheap = begins_with_sweep(task) and not random
+        return [Choice("sweep", task.sweep_cost) if cheap else Choice("explore", min(first, task.remaining))]
     knowing, correcting = 0.0 if state.swept else proposal.knowing, correction(task, state, proposal)
-    hope, enough, options = max(knowing, correcting.worth), goal(task, state), []
+    hope, options = max(knowing, correcting.worth), list[Choice]()
     untried = not state.model.tried and bool(correcting.candidates)
-    if not values.random and (sure := certificate_price(task, state)) <= left:
-        quiet = hope <= values.unseen
-        hidden = 2 * proposal.gap_error if state.swept else 0.0  # what one-sided slopes cannot tell
-        near = hope <= gain(enough, state.bend) or proposal.gap - hidden <= enough
-        due = quiet or (near and state.certificate is None)
-        options += [Choice("certify", sure, due=due and not untried)]
+    if not random:
+        due = not untried and certificate_due(task, state, proposal, hope)
+        options += [Choice("certify", certificate_price(task, state), due=due)]
     if correcting.batch and (correcting.worth > 0 or untried):
-        options += [replace(correcting, due=untried and hope <= values.unseen)]
-    if not values.random and whole <= left and not state.swept:
-        options += [Choice("sweep", whole, knowing)]
+        options += [replace(correcting, due=untried and hope <= state.values.unseen)]
+    if not random and not state.swept:
+        options += [Choice("sweep", task.sweep_cost, knowing)]
+    options = [option for option in options if option.price <= task.remaining]
+    return [*options, learning(task, state, proposal, knowing)]
+
+
+def certificate_due(task: Task, state: State, proposal: Proposal, hope: float) -> bool:
+    """Return True if no decrease is in sight that values show, or, at first, none that a gap of the tolerance would bring."""
+    if hope <= state.values.unseen:
+        return True
+    enough = goal(task, state)
+    hidden = 2 * proposal.gap_error if state.swept else 0.0  # what one-sided slopes cannot tell
+    return state.certificate is None and (hope <= gain(enough, state.bend) or proposal.gap - hidden <= enough)
+
+
+def learning(task: Task, state: State, proposal: Proposal, knowing: float) -> Choice:
+    """Exploring, or a walk where directions are many and it may promise a decrease."""
+    left, line = task.remaining, LINE * (batch := wanted(task, state))
     walking = proposal.scattered and task.dim >= MANY
     held = state.walker or state.belief if walking else state.belief
     least = max(LEAST_EXPLORATION, float(task.workers))
     asked = max(state.sketches.unit_cost / 2 / max(held.variance, TINY), least)
-    line = LINE * (batch := wanted(task, state))
-    early = state.model.batch < task.n or task.paid < whole
+    early = state.model.batch < task.n or task.paid < task.sweep_cost
     brought = math.inf if early else TRUST * state.model.decrease
     if walking and brought > 0 and left >= line + LEAST_EXPLORATION:
         cost = min(max(asked, line), max(task.paid / 2, line), left - line)
-        return [*options, Choice("walk", cost, min(knowing, brought), batch=batch)]
-    return [*options, Choice("explore", min(asked, left), knowing / 3)]
+        return Choice("walk", cost, min(knowing, brought), batch=batch)
+    return Choice("explore", min(asked, left), knowing / 3)
 
 
 def wanted(task: Task, state: State) -> int:

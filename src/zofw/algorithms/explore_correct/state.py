@@ -37,6 +37,11 @@ class Belief:
         gain = self.variance / max(self.variance + noise, TINY) if known else 1.0
         return Belief(self.g + gain * (y - self.g), max(gain * noise, least), (1 - gain) * self.strayed)
 
+    def moved(self, change: Array) -> Belief:
+        """After a move along which the gradient changes by so much, if the Hessian is LI; as if it differed by as much as LI."""
+        variance = self.variance + float(change @ change) / len(change)
+        return Belief(self.g + change, variance)
+
     def agree(self, directions: Matrix, slopes: Array, variances: Array, drift: float, turn: float) -> Belief:
         """After a move that adds ``drift`` to s² and may turn ∇f by ``turn``: g with the slopes along the columns, as far as their variances deserve."""
         square, variance = directions.T @ directions, self.variance + drift
@@ -158,3 +163,8 @@ def variance_of(answer: Answer) -> Array:
     if answer.variance is None:
         raise ValueError("A correction needs the variances it asked for.")
     return np.asarray(answer.variance[0])
+
+
+def gain(slope: float, bend: float) -> float:
+    """The decrease along a slope to an atom, by the curvature along the whole way there."""
+    return slope - bend / 2 if slope >= bend else slope * slope / (2 * bend)
