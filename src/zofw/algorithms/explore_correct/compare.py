@@ -18,6 +18,7 @@ WHOLE_PART = (
     20  # two values of all components are asked at the end if each takes at most this part of the budget
 )
 SAMPLE_PART = 40  # of the budget: else each of two values of a sample
+SURELY = 2.0  # standard errors by which the end of a walk has to be lower
 LIKELY = 1.0  # standard errors by which a sample has to be lower at the start
 
 
@@ -44,10 +45,10 @@ def compare(task: Task, state: State, rng: np.random.Generator, size: int) -> Ac
         values = (yield Query(points, task.all, purpose=Purpose.LINE_SEARCH)).values[:, 0]
         here, there = float(values[0]) if known is None else known, float(values[-1])
         state = replace(state, whole=here, value=here, model=replace(state.model, batch=task.n))
-        fall, error = here - there, 0.0
+        fall = here - there
     else:
-        fall, error = yield from fallen(task, state, rng, start - state.x, size)
-    if fall <= LIKELY * error:
+        fall = yield from fallen(task, state, rng, start - state.x, size, LIKELY)
+    if fall <= 0:
         return state
     none = np.zeros((1, 1))
     return replace(
@@ -64,13 +65,14 @@ def compare(task: Task, state: State, rng: np.random.Generator, size: int) -> Ac
 
 
 def fallen(
-    task: Task, state: State, rng: np.random.Generator, step: Array, size: int
-) -> Generator[Query, Answer, tuple[float, float]]:
-    """Return by how much the mean over a batch is lower a step away, and its standard error."""
+    task: Task, state: State, rng: np.random.Generator, step: Array, size: int, errors: float = SURELY
+) -> Generator[Query, Answer, float]:
+    """Return by how much the mean over a batch is lower a step away; 0 if that is less than so many standard errors."""
     batch = state.sample(task, rng, size)
     query = Query(
         state.x, batch, Explicit(step[:, None]), 1.0, Stencil.FORWARD, Purpose.LINE_SEARCH, variance=True
     )
     answer = yield query
     error = math.sqrt(float(variance_of(answer)[0]) / len(batch) * state.left_out(task, len(batch)))
-    return -float(slopes(query, answer)[0, 0]), error
+    fall = -float(slopes(query, answer)[0, 0])
+    return fall if fall > errors * error else 0.0

@@ -14,8 +14,6 @@ from zofw.algorithms.explore_correct.state import Action, Belief, Choice, State
 from zofw.atoms import Dense
 from zofw.core import Task
 
-SURELY = 2.0  # standard errors
-
 
 def walk(task: Task, state: State, rng: np.random.Generator, choice: Choice) -> Action:
     """Explore on the move, and correct the weights of two atoms: the start, and the point of the set that the way led towards.
@@ -32,10 +30,7 @@ def walk(task: Task, state: State, rng: np.random.Generator, choice: Choice) -> 
     if np.array_equal(target.dense(), start):  # x is the vertex, and something has to be learnt
         return state if L > 0 else (yield from explore(task, state, rng, choice))
     none, walker = np.zeros((2, 2)), state.walker
-    fall = 0.0
-    if moves.covered > 0:
-        fall, error = yield from fallen(task, state, rng, moves.x - start, choice.batch)
-        fall = fall if fall > SURELY * error else 0.0
+    fall = (yield from fallen(task, state, rng, moves.x - start, choice.batch)) if moves.covered > 0 else 0.0
     x, covered = (moves.x, moves.covered) if fall > 0 else (start, 0.0)
     weights = np.array([1 - covered, covered])
     two = replace(state.model, atoms=(Dense(start), target), weights=weights, H=none, W=none)
