@@ -10,14 +10,15 @@ Every atom is immutable, holds only arrays, numbers and other atoms, and compare
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -60,51 +61,45 @@ def by_value(cls: type[T]) -> type[T]:
     return cls
 
 
-def _frozen(owner: str, name: str, value: ArrayLike) -> Array:
-    """Return a read-only float64 copy with -0.0 turned into 0.0, so that equal atoms have equal bytes."""
-    array: Array = np.add(np.asarray(value, dtype=np.float64), 0.0)
+def _frozen(atom: Atom, name: str) -> Array:
+    """Return a field as a read-only float64 copy with -0.0 turned into 0.0, so that equal atoms have equal bytes."""
+    array: Array = np.add(np.asarray(vars(atom)[name], dtype=np.float64), 0.0)
     if array.ndim != 1:
-        raise ValueError(f"{owner}: {name} must be one-dimensional, but has shape {array.shape}.")
+        raise ValueError(
+            f"{type(atom).__name__}: {name} must be one-dimensional, but has shape {array.shape}."
+        )
     if not np.isfinite(array).all():
-        raise ValueError(f"{owner}: {name} has NaN or infinite entries; an atom is a point of a bounded set.")
+        raise ValueError(
+            f"{type(atom).__name__}: {name} has NaN or infinite entries; an atom is a point of a bounded set."
+        )
     array.setflags(write=False)
     return array
 
 
-@runtime_checkable
-class Atom(Protocol):
+@by_value
+class Atom(ABC):
     """What a step needs to know of a vertex s."""
 
-    @property
-    def dim(self) -> int:
-        """Return length of s."""
+    if TYPE_CHECKING:  # a field of some atoms, a property of others
 
+        @property
+        def dim(self) -> int: ...
+
+    @abstractmethod
     def dot(self, g: Array) -> float:
         """Return the inner product ⟨g, s⟩ with a flat g of length dim."""
 
+    @abstractmethod
     def add_to(self, out: Array, weight: float) -> None:
         """Add weight·s to the flat contiguous array out, in place."""
 
     def dense(self) -> Array:
         """Return the vertex as a fresh array of shape (dim,)."""
-
-    def move(self, x: Array, gamma: float) -> Array:
-        """Return a fresh x + gamma (s − x)."""
-
-    def key(self) -> bytes:
-        """Return a short hashable name: equal atoms have equal keys."""
-
-
-class _Steps:
-    """What every atom derives from `add_to`."""
-
-    def dense(self: Atom) -> Array:
-        """Return the vertex as a fresh array of shape (dim,)."""
         out = np.zeros(self.dim)
         self.add_to(out, 1.0)
         return out
 
-    def move(self: Atom, x: Array, gamma: float) -> Array:
+    def move(self, x: Array, gamma: float) -> Array:
         """Return a fresh (1 − gamma) x + gamma s; the vertex itself, exactly, for gamma = 1."""
         if x.shape != (self.dim,):
             raise ValueError(
@@ -127,9 +122,8 @@ class _Steps:
         return digest(self)
 
 
-@by_value
 @dataclass(frozen=True, eq=False)
-class Dense(_Steps):
+class Dense(Atom):
     """A vertex with no structure.
 
     Parameters
@@ -141,7 +135,7 @@ class Dense(_Steps):
     vector: Array
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "vector", _frozen("Dense", "vector", self.vector))
+        vars(self)["vector"] = _frozen(self, "vector")
 
     @property
     def dim(self) -> int:
@@ -154,9 +148,8 @@ class Dense(_Steps):
         out += weight * self.vector
 
 
-@by_value
 @dataclass(frozen=True, eq=False)
-class Sparse(_Steps):
+class Sparse(Atom):
     """A vertex with few entries that are not zero.
 
     Parameters
@@ -174,7 +167,7 @@ class Sparse(_Steps):
     dim: int
 
     def __post_init__(self) -> None:
-        value = _frozen("Sparse", "value", self.value)
+        value = _frozen(self, "value")
         index = np.array(self.index, dtype=np.int64)
         if index.shape != value.shape:
             raise ValueError(f"Sparse: index has shape {index.shape} but value has shape {value.shape}.")
@@ -183,13 +176,17 @@ class Sparse(_Steps):
                 f"Sparse: index must be strictly increasing within [0, {self.dim}), but is {index}."
             )
         index.setflags(write=False)
-        for name, field in (("index", index), ("value", value), ("dim", int(self.dim))):
-            object.__setattr__(self, name, field)
+        vars(self).update(index=index, value=value, dim=int(self.dim))
 
-    @classmethod
-    def single(cls, index: int, value: float, dim: int) -> Sparse:
+    @staticmethod
+    @lru_cache(maxsize=1 << 12)
+    def single(index: int, value: float, dim: int) -> Sparse:
         """Return the vertex with one entry, for an oracle that knows it to be finite and in its place; few vertices are made often."""
-        return _single(index, value, dim)
+        atom, place, entry = Sparse.__new__(Sparse), np.array([index]), np.array([value + 0.0])
+        for array in (place, entry):
+            array.setflags(write=False)
+        vars(atom).update(index=place, value=entry, dim=dim, only=(index, value + 0.0))
+        return atom
 
     @cached_property
     def only(self) -> tuple[int, float] | None:
@@ -210,18 +207,8 @@ class Sparse(_Steps):
             out[self.index] += weight * self.value
 
 
-@lru_cache(maxsize=1 << 12)
-def _single(index: int, value: float, dim: int) -> Sparse:
-    atom, place, entry = Sparse.__new__(Sparse), np.array([index]), np.array([value + 0.0])
-    for array in (place, entry):
-        array.setflags(write=False)
-    vars(atom).update(index=place, value=entry, dim=dim, only=(index, value + 0.0))
-    return atom
-
-
-@by_value
 @dataclass(frozen=True, eq=False)
-class RankOne(_Steps):
+class RankOne(Atom):
     """The matrix scale · left rightᵀ, flattened by rows.
 
     Parameters
@@ -237,9 +224,8 @@ class RankOne(_Steps):
     scale: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "left", _frozen("RankOne", "left", self.left))
-        object.__setattr__(self, "right", _frozen("RankOne", "right", self.right))
-        object.__setattr__(self, "scale", float(self.scale))
+        scale = float(self.scale)
+        vars(self).update(left=_frozen(self, "left"), right=_frozen(self, "right"), scale=scale)
         if not np.isfinite(self.scale):
             raise ValueError(f"RankOne: scale must be finite, but is {self.scale}.")
 
@@ -258,9 +244,8 @@ class RankOne(_Steps):
             rows[i : i + height] += np.outer(column[i : i + height], self.right)
 
 
-@by_value
 @dataclass(frozen=True, eq=False)
-class Blocks(_Steps):
+class Blocks(Atom):
     """A vertex of a product of sets: the concatenation of one atom per factor.
 
     Parameters
@@ -272,7 +257,7 @@ class Blocks(_Steps):
     parts: tuple[Atom, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(self.parts))
+        vars(self)["parts"] = tuple(self.parts)
         strangers = [type(part).__name__ for part in self.parts if not isinstance(part, Atom)]
         if strangers or not self.parts:
             raise ValueError(f"Blocks: parts must be one or more atoms, but found {strangers or 'none'}.")
