@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -93,3 +94,56 @@ def test_no_point_that_failed_is_bought_twice_and_the_run_ends_with_what_it_has(
     box, start = zofw.Box(-np.ones(4) / 2, np.ones(4) / 2), -0.4 * np.ones(4)
     result = zofw.minimize(f, box, x0=start, budget=150, method=method, rng=0, on_error="skip")
     assert result.nfev == len(calls) <= 150 and result.fun <= f(start) and result.x[0] <= wall
+
+
+METHODS = [name for name in zofw.methods() if name != "frank-wolfe"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.filterwarnings("ignore:.*has climbed")
+@pytest.mark.parametrize("kind", ["a quarter of the points", "beyond a plane", "a corner"])
+def test_no_method_dies_of_points_without_a_value(method, kind):
+    centre, calls, failed = np.array([0.3, -0.2, 0.1, 0.25]), [], []
+
+    def f(x):
+        x = np.array(x)
+        bad = {
+            "a quarter of the points": zlib.crc32(x.tobytes()) % 4 == 0 and bool(x.any()),
+            "beyond a plane": x[0] > 0.2,
+            "a corner": x[1] > 0.1 and x[2] > 0.1,
+        }[kind]
+        calls.append(x.tobytes())
+        if bad:
+            failed.append(x.tobytes())
+            raise ValueError("no mesh")
+        return float(((x - centre) ** 2).sum())
+
+    result = zofw.minimize(f, zofw.Box(-1.0, 1.0), dim=4, method=method, budget=300, rng=0, on_error="skip")
+    assert result.nfev == len(calls) <= 300
+    assert len(set(failed)) == len(failed), "bought twice"
+    assert np.isfinite(result.fun) and result.x.tobytes() not in failed
+    if method != "fw-black":  # 100 evaluations an iteration, all beyond the plane
+        assert result.status is not zofw.Status.INTERRUPTED
+
+
+def test_a_stand_in_is_not_taken_for_a_value_after_a_resume(tmp_path):
+    def f(x):
+        if x[0] > 0.2:
+            raise ValueError("no mesh")
+        return float(((x - 0.3) ** 2).sum())
+
+    given = {"method": "zo-fw", "rng": 1, "on_error": "skip"}
+    box, problem = zofw.Box(-1.0, 1.0), BlackBox(f, dim=3)
+    whole = zofw.minimize(problem, box, budget=120, **given)
+    calls = itertools.count(1)
+
+    def stops(x):
+        if next(calls) == 61:
+            raise KeyboardInterrupt
+        return f(x)
+
+    path = tmp_path / "run.npz"
+    zofw.minimize(BlackBox(stops, dim=3), box, budget=120, checkpoint=path, **given)
+    again = zofw.minimize(problem, box, budget=120, checkpoint=path, resume=True, **given)
+    assert again.ledger["failed"] == whole.ledger["failed"] + 1 and again.x[0] <= 0.2
+    assert zofw.evaluations(path).evaluations.sum() == again.nfev

@@ -102,15 +102,16 @@ def test_skipping_drops_the_iteration_and_draws_it_anew(tmp_path):
     assert result.ledger["failed"] >= 1 and not np.array_equal(result.x, whole.x)
 
 
-def test_skipping_ends_when_more_than_half_fails(tmp_path):
-    f = Moody(lambda call: call == 50 or call >= 60)
-    with pytest.raises(zofw.EvaluationError):
-        solve(f, on_error=zofw.Retry(0, skip=1), checkpoint=tmp_path / "run.npz")
+def test_a_run_ends_with_what_it_has_where_nothing_answers_any_more(tmp_path):
+    f, given = Moody(lambda call: call == 50 or call >= 90), {"max_iter": 1000}
+    ended = solve(f, on_error=zofw.Retry(0, skip=1), checkpoint=tmp_path / "run.npz", **given)
+    assert ended.status is zofw.Status.INTERRUPTED and f"of {ended.nfev} evaluations failed" in ended.message
     last, f.wrong = f.calls, lambda call: False
-    assert 115 <= last <= 135
+    assert 90 + 50 <= last == ended.nfev < killable.BUDGET
     again = zofw.resume(tmp_path / "run.npz", BlackBox(f, dim=killable.DIM, n=killable.N))
-    assert again.nfev == f.calls
-    same = solve(Moody(lambda call: call == 50 or 60 <= call < last), on_error=zofw.Retry(0, skip=10**6))
+    assert again.nfev == f.calls and again.status is zofw.Status.BUDGET
+    same = Moody(lambda call: call == 50 or 90 <= call < last)
+    same = solve(same, on_error=zofw.Retry(0, skip=10**6), **given)
     np.testing.assert_array_equal(again.x, same.x)
 
 
@@ -147,12 +148,10 @@ def test_the_budget_holds_whatever_fails(method, policy):
     )
 
 
-def test_skipping_without_end_is_ended_by_the_budget():
-    f = Moody(lambda call: call % 2 == 0)
+def test_a_run_goes_on_where_every_fifth_evaluation_fails():
+    f = Moody(lambda call: call % 5 == 0)
     result = solve(f, "zo-fw", on_error=zofw.Retry(0, skip=10**9))
-    assert (
-        result.status is zofw.Status.BUDGET and result.nit == 0 and f.calls == result.nfev <= killable.BUDGET
-    )
+    assert result.nit > 0 and f.calls == result.nfev <= killable.BUDGET
     with pytest.raises(zofw.EvaluationError):
         solve(Moody(lambda call: True), "zo-fw", on_error="skip", budget=10**6)
 
@@ -290,7 +289,7 @@ def test_limits_have_names():
 
 
 def test_a_value_that_failed_is_not_said_to_be_unwanted():
-    """The last evaluation of a run is f at its x: where that fails, nothing is known of x, and the result says why."""
+    """The last evaluation of a run is f at its x: where that fails, and further inside too, the result says why."""
     paid = iter(range(10**6))
 
     def fails_at_last(x):
@@ -301,5 +300,5 @@ def test_a_value_that_failed_is_not_said_to_be_unwanted():
     result = zofw.minimize(
         fails_at_last, "simplex", dim=5, budget=300, rng=0, method="zsfw-dvr", on_error="skip"
     )
-    assert np.isnan(result.fun) and result.ledger["failed"] == 1
+    assert np.isnan(result.fun) and 1 <= result.ledger["failed"] <= 4
     assert "fun: not evaluated (evaluations failed)" in repr(result)

@@ -66,6 +66,11 @@ class State:
     part: Indices | None = None  # components that Interpolation asks; None for all
     paid: int = 0  # queries, when the run was handed over
 
+    @property
+    def walls(self) -> bool:
+        """Return True if a value of WORST is understood."""
+        return self.whole is not None
+
 
 @dataclass
 class PartTask(Task):

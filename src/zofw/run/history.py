@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zofw.core import Query, Tile
+from zofw.core import Array, Query, Tile
 from zofw.extras import extra
 from zofw.problems.evaluate import single_evaluations
 from zofw.run.files.store import read_log
 from zofw.run.record.run import FAILED
+from zofw.run.session.best_points import without_stand_ins
 from zofw.run.session.events import Answered, Diagnosed, Event, Extended, Failed, Part, Stopped
 from zofw.run.session.resume import apply_event, open_run
 from zofw.run.session.session import Session
@@ -83,9 +84,11 @@ def _rows(asked: Open, event: Event, iteration: int) -> Iterator[tuple[object, .
         case Part():
             yield from _means(query, event, event.tile, iteration)
         case Answered() if not asked.parts:
-            yield from _means(query, event, Tile(0, query.count, 0, query.size), iteration)
+            known = np.isfinite(without_stand_ins(query, event.values, asked.replaced))
+            yield from _means(query, event, Tile(0, query.count, 0, query.size), iteration, known)
         case Failed():
-            for tile in event.tiles[:1] if event.lost and asked.rows is None else event.tiles:
+            alone = asked.rows is None and (event.lost or event.replaced)
+            for tile in () if alone and not event.cost else event.tiles[:1] if alone else event.tiles:
                 single = single_evaluations(query, tile)
                 for x, component in single:
                     yield (
@@ -98,13 +101,16 @@ def _rows(asked: Open, event: Event, iteration: int) -> Iterator[tuple[object, .
                     )  # fmt: skip
 
 
-def _means(query: Query, event: Part | Answered, tile: Tile, iteration: int) -> Iterator[tuple[object, ...]]:
-    """Return a row for every point of a tile: the mean over its components."""
+def _means(
+    query: Query, event: Part | Answered, tile: Tile, iteration: int, known: Array | None = None
+) -> Iterator[tuple[object, ...]]:
+    """Return a row for every point of a tile that is known: the mean over its components."""
     count = 1 if query.paired else tile.bottom - tile.top
     component = int(query.batch.slice(tile.top, tile.top + 1)[0]) if count == 1 else -1
     shares = count if isinstance(event, Part) else 1
     for anchor, values in enumerate(event.values if not query.each else ()):
-        for x, value in zip(query.points(anchor, tile), values.tolist(), strict=False):
+        here = np.ones(len(values), dtype=bool) if known is None else known[anchor]
+        for x, value in zip(query.points(anchor, tile)[here], values[here].tolist(), strict=False):
             mean = value / shares
             yield (
                 event.query, iteration, query.purpose.line, x, component, count, mean, event.seconds, ""

@@ -91,7 +91,8 @@ def minimize(
         looked at, and limits that are given replace the saved ones.
     on_error
         When the objective raises, returns NaN, infinity or the wrong shape, or takes too long: "raise" an
-        :class:`~zofw.EvaluationError` with the run saved, "skip" the iteration, or repeat, ``Retry(times, backoff)``.
+        :class:`~zofw.EvaluationError` with the run saved, "skip" to go on without the component, or with the point as
+        worse than its neighbours; or repeat, ``Retry(times, backoff)``.
     options
         Settings that few runs need, as in ``options={"max_time": 3600}``:
 

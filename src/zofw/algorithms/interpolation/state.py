@@ -31,6 +31,7 @@ SAME_POINT = 1e-14  # of the diameter: rounding, and the value is known
 class State:
     """Every point and value so far, the points that the model goes through, the model, the radii."""
 
+    walls: ClassVar[bool] = True  # a value of WORST is understood
     own_start: ClassVar[float] = 0.025  # of the width: the first radius around a start of the user
 
     t: int

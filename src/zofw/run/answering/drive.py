@@ -16,16 +16,19 @@ import logging
 import math
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from zofw.core import Array, Batch, EvaluationError, Problem, Query, Tile
 from zofw.problems.abilities import Sums, abilities
-from zofw.problems.evaluate import TilePart, position, single_evaluations
+from zofw.problems.evaluate import TilePart, single_evaluations
 from zofw.run.answering.engine import Engine, ExecutorError, Outcome, Todo
 from zofw.run.answering.open_answer import OpenAnswer
-from zofw.run.answering.policy import Escaped, KeyboardStop, Retry
+from zofw.run.answering.policy import IN_A_ROW, Escaped, KeyboardStop, Retry
 from zofw.run.answering.signals import Interrupted, Signals
+from zofw.run.answering.stand_ins import stand_ins as stand_in_values
 from zofw.run.record.run import Pending
 from zofw.run.record.status import Status
 from zofw.run.session.answer_checks import AnswerRefused
@@ -84,6 +87,7 @@ class Answering:
         self.foreign: list[Outcome] = []  # that came while something else was evaluated
         self._jobs: dict[OpenAnswer, Job] = {}
         self.todo: Todo = deque()
+        self.in_a_row = 0  # evaluations that failed since the last value
         self._again, self._paid = 0, -1  # queries for points that failed, since so much was paid
 
     def answer(self, session: Session) -> None:
@@ -92,63 +96,70 @@ class Answering:
         if self._jobs or pending:
             self._look_for_owed(pending)
         if asked is not None:
-            answer = OpenAnswer(self.able, asked.query, session.files is not None)
+            stand_ins = partial(stand_in_values, session.run, session.task)
+            answer = OpenAnswer(self.able, asked.query, session.files is not None, stand_ins)
             for part in asked.parts:  # from before this process
                 answer.restore(TilePart(part.tile, Sums(part.values, part.squares)))
             for event in asked.failures if asked.rows is None else ():
-                if event.lost:
+                if event.replaced:
+                    answer.replace(event.tiles[0], ())
+                elif event.lost:
                     answer.leave_out(event.tiles[0], event.tiles)
             if answer.complete and asked.rows is None:  # all parts were kept, and the answer was not
                 Attempts(self, session).tell(session, answer)
                 return
             rows = None if asked.rows is None else range(len(asked.rows))
             self._begin(Job(answer, asked.number, rows))
-            skips = self.policy.skip and session.run.failures and asked.rows is None
-            if skips and self._failed_before(session, answer):
-                self.todo.clear()
-                return
         attempts = Attempts(self, session)
+        known = asked is not None and asked.rows is None and self.policy.skip and session.run.failures
+        if known and self.spare(attempts, session, answer):
+            del self._jobs[answer]
+            return
         self._work(attempts)
         if asked is not None and asked.rows is None:
             del self._jobs[answer]
         if attempts.over or not attempts.answered:
             attempts.end()
 
-    def _failed_before(self, session: Session, answer: OpenAnswer) -> bool:
-        """Leave out components that have failed at their points for good; give up the query, a few times only, if it has no others."""
-        run, query = session.run, answer.query
-        failures = {(one.x.tobytes(), one.component): one for one in run.failures}
-        separable = answer.can_leave_out(answer.tiles[0].cells(0, 1))
-        cells = [tile.cells(at, at + 1) for tile in answer.missing() for at in range(tile.start, tile.stop)]
-        for cell in cells:
-            x, i = single_evaluations(query, cell)[0]
-            found = failures.get((x.tobytes(), i))
-            if found is None or position(query, cell) in answer.left_out:
-                continue
-            if not separable:
-                return self._asks_again(session, found.reason)
-            if not answer.can_leave_out(cell):
-                break
-            spared, _ = answer.leave_out(cell, answer.missing())
-            session.put(Failed(session.number, tuple(spared), 0, found.reason, lost=True))
-        self.todo = deque((one, tile) for one, tile in self.todo if one is not answer)
-        self.todo.extend((answer, tile) for tile in answer.missing())
-        return False
+    def spare(self, attempts: Attempts, session: Session, answer: OpenAnswer) -> bool:
+        """Give up evaluations that have failed for good before, at no cost. Return True if that ends the query."""
+        run, asked = session.run, session.rules.open
+        failures = {(one.x.tobytes(), one.component): one.reason for one in run.failures}
+        for tile in [tile for one, tile in self.todo if one is answer]:
+            for at, (x, component) in enumerate(single_evaluations(answer.query, tile), tile.start):
+                reason = failures.get((x.tobytes(), component))
+                if reason is None or not self._is_to_do(answer, tile, at):
+                    continue
+                event = Failed(session.number, (tile.cells(at, at + 1),), 0, reason)
+                if attempts.goes_on(answer, (), event):
+                    continue
+                self.todo.clear()
+                if not self._stalls(session, reason):
+                    session.drop()
+                return True
+        if session.rules.open is asked:
+            return False
+        self._stalls(session, next(reversed(failures.values())))
+        return True
 
-    def _asks_again(self, session: Session, reason: str) -> bool:
-        """Give up the open query, for a point that has failed, and stop the run if that happens again and again."""
+    def _is_to_do(self, answer: OpenAnswer, tile: Tile, at: int) -> bool:
+        mine = [one for given, one in self.todo if given is answer and one.cells(0, 0) == tile.cells(0, 0)]
+        return any(one.start <= at < max(one.stop, 1) for one in mine)
+
+    def _stalls(self, session: Session, reason: str) -> bool:
+        """Count queries in a row for points that have failed; stop the run, and return True, if they are too many."""
         run = session.run
         self._again = self._again + 1 if self._paid == run.nfev else 1
         self._paid = run.nfev
         logger.info("Query %d asks for a point that has failed before: %s", session.number, reason)
-        if self._again <= ASKED_AGAIN or run.closing is not None:
-            session.drop()
-        else:
-            session.stop(
-                Status.STALLED,
-                f"{run.method.name} needs a point at which f has failed for good: {reason.rstrip('.')}. If f has "
-                "no value on a part of the set, return np.inf there and write worse=np.inf.",
-            )
+        going = run.status is Status.RUNNING and run.closing is None
+        if self._again <= ASKED_AGAIN or not going:
+            return False
+        session.stop(
+            Status.STALLED,
+            f"{run.method.name} needs a point at which f has failed for good: {reason.rstrip('.')}. If f has "
+            "no value on a part of the set, return np.inf there and write worse=np.inf.",
+        )
         return True
 
     def _begin(self, job: Job) -> None:
@@ -265,6 +276,8 @@ class Attempts:
     def note(self, outcome: Outcome) -> None:
         """Put parts that are news; if they complete a query, the answer instead."""
         session, answer = self.session, outcome.answer
+        if outcome.parts:
+            self.answering.in_a_row = 0
         news = [part for part in outcome.parts if answer.fill(part)]
         if session is None:
             self.answered = answer.complete
@@ -311,6 +324,7 @@ class Attempts:
         attempt = job.tried[first] = job.tried.get(first, 0) + 1
         cost = query.tile_cost(first)
         self.lost += cost
+        self.answering.in_a_row += cost
         what = "Diagnosis" if session is None else f"Query {job.number}"
         logger.warning("%s, attempt %d: %s", what, attempt, error)
         named = tuple(one for one, _ in job.tiles(first))
@@ -331,39 +345,56 @@ class Attempts:
             self.answered |= session.number != self.number
             self._skip(outcome)
             return None
-        if job.rows is None and (short or attempt > self.policy.times) and self._leaves_out(outcome, event):
+        last = attempt > self.policy.times
+        if job.rows is None and (short or last) and self.goes_on(outcome.answer, outcome.left, event):
             return None
-        self.unaffordable = short
-        if attempt > self.policy.times and not short:
+        if last and not (short and self.policy.skip):
             self.error = error
+        else:
+            self.unaffordable = short
         if self.over:
             self._held.append(event)
             return None
         session.put(event)
         return self.policy.wait(attempt)
 
+    def _gives_up(self, given_up: int) -> bool:
+        """Return True if the run ends because so much has failed."""
+        assert self.session is not None
+        run, asked = self.session.run, self.session.rules.open
+        whole = 0 if asked is None else asked.query.cost
+        most = 0 if run.lost == run.nfev else IN_A_ROW + 4 * whole
+        return self.policy.gives_up(given_up, self.answering.in_a_row, most)
+
     def _gives_row_up(self, session: Session, attempt: int) -> bool:
         """Return True if a row of a query with ``enough`` is given up, and the run continues."""
-        run, policy = session.run, self.policy
-        tried = attempt > policy.times
-        return tried and not policy.gives_up(len(run.failures), run.lost, run.nfev)
+        return attempt > self.policy.times and not self._gives_up(len(session.run.failures))
 
-    def _leaves_out(self, outcome: Outcome, event: Failed) -> bool:
-        """Leave a component that failed out of a mean, and its other evaluations undone, if the policy skips."""
-        session, policy, answer = self.session, self.policy, outcome.answer
-        cell, todo = event.tiles[0], self.answering.todo
-        if session is None or not policy.skip or not answer.can_leave_out(cell):
+    def goes_on(self, answer: OpenAnswer, left: Sequence[Tile], event: Failed) -> bool:
+        """Go on without an evaluation if the policy skips: without its component, or with a stand-in."""
+        session, policy = self.session, self.policy
+        if session is None or not policy.skip:
             return False
-        if policy.gives_up(policy.skip, session.run.lost, session.run.nfev):
+        run, cell, todo = session.run, event.tiles[0], self.answering.todo
+        if event.cost and self._gives_up(len(run.failures)):
             return False
-        own = [tile for one, tile in todo if one is answer]
-        spared, wanted = answer.leave_out(cell, [*outcome.left, *own])
+        rest = [*left, *(tile for one, tile in todo if one is answer)]
+        if run.n > 1 and answer.can_leave_out(cell):
+            spared, wanted = answer.leave_out(cell, rest)
+            event = replace(event, tiles=tuple(spared), lost=True)
+        elif answer.can_replace(cell) and run.closing is None:
+            wanted = answer.replace(cell, rest)
+            event = replace(event, replaced=True)
+        else:
+            return False
         others = [(one, tile) for one, tile in todo if one is not answer]
         todo.clear()
         todo.extend([*others, *((answer, tile) for tile in wanted)])
-        session.put(Failed(event.query, tuple(spared), event.cost, event.reason, lost=True))
+        session.put(event)
         if answer.complete:
             self.tell(session, answer)
+        elif event.cost and (run.n == 1 or answer.query.paired):  # which may ask for one point several times
+            self.answering.spare(self, session, answer)
         return True
 
     def _skip(self, outcome: Outcome) -> None:
@@ -389,10 +420,15 @@ class Attempts:
             raise ExecutorError(
                 "The workers gave up tasks without an answer. Is the pool shut down? Continue with a new one."
             )
-        run = None if session is None else session.run
-        if run is None or session is None or self.policy.gives_up(run.dropped, run.lost, run.nfev):
+        if session is None or not self.policy.skip:
             raise self.error
-        if session.number == self.number and session.rules.open is not None:
+        run = session.run
+        if self._gives_up(max(run.dropped, len(run.failures))):
+            if run.lost == run.nfev:
+                raise self.error
+            many = f"The last {self.answering.in_a_row} of {run.nfev} evaluations failed: {self.error.reason}"
+            session.stop(Status.INTERRUPTED, many)
+        elif session.number == self.number and session.rules.open is not None:
             session.drop()
 
 

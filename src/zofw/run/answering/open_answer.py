@@ -5,9 +5,10 @@ from __future__ import annotations
 import bisect
 import itertools
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +20,17 @@ from zofw.run.files.documents import FileError
 
 KEPT_SECONDS = 1e-4  # evaluations quicker than this together are written down together
 LEAST_LEFT = 0.1  # of the components, which a mean is still taken over
+StandIns: TypeAlias = Callable[[Query, Tile, Array], Array]
 LOOK_SECONDS = 0.05  # and if nothing is written to a file, between two looks at signals
 
 
 class OpenAnswer:
     """Which parts of a query are known, and what they came to; ``kept`` where they are written down as they come."""
 
-    def __init__(self, able: Abilities, query: Query, kept: bool = False) -> None:
-        self.query, self.shards = query, able.parts
+    def __init__(
+        self, able: Abilities, query: Query, kept: bool = False, stand_ins: StandIns | None = None
+    ) -> None:
+        self.query, self.shards, self._stand_ins = query, able.parts, stand_ins
         self.together = KEPT_SECONDS if kept else LOOK_SECONDS
         self.cellwise = able.cells is not None
         self.tiles = tiles(able, query)
@@ -121,6 +125,8 @@ class OpenAnswer:
         tile, query = self.tiles[number], self.query
         points = query.width if len(self.tiles) == 1 and not query.each else query.tile_width(tile)
         table = values.reshape(len(query.anchors), points, -1)
+        if self._stand_ins is not None and np.isnan(table).any():
+            table = self._stand_ins(query, tile, table)
         if self._separable and not query.paired:
             self._tables[number] = table
         self._sums[number] = reduce_table(query, tile, table)
@@ -152,6 +158,22 @@ class OpenAnswer:
         for tile in spared:
             self.fill(TilePart(tile, Sums(np.zeros(1))))
         return spared, wanted
+
+    def can_replace(self, cell: Tile) -> bool:
+        """Return True if a stand-in may take the place of the value of a cell."""
+        return self.cellwise and self._stand_ins is not None and cell.stop > 0
+
+    def replace(self, cell: Tile, rest: Sequence[Tile]) -> list[Tile]:
+        """Let a stand-in take the place of a value. Return what of ``rest`` is still to be done."""
+        self.fill(TilePart(cell, Sums(np.full(self.query.each or 1, np.nan))))
+        wanted = []
+        for tile in rest:
+            if tile.cells(0, 0) == cell.cells(0, 0) and tile.start <= cell.start < tile.stop:
+                ends = tile.cells(tile.start, cell.start), tile.cells(cell.stop, tile.stop)
+                wanted += [one for one in ends if one.start < one.stop]
+            else:
+                wanted.append(tile)
+        return wanted
 
     def _without(self) -> Answer:
         """Return the means over the components that were not left out."""

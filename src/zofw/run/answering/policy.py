@@ -16,8 +16,10 @@ SLICE_SECONDS = 0.1  # of a wait: a suspended process loses at most one of them
 P = ParamSpec("P")
 T = TypeVar("T")
 
-DROPS = 10  # iterations that on_error="skip" gives up before it looks at how many evaluations fail
-RATE = 0.5  # share of evaluations that may fail if iterations are skipped
+DROPS = (
+    10  # evaluations or iterations that on_error="skip" gives up before it looks at how many fail in a row
+)
+IN_A_ROW = 50  # evaluations beside four whole queries that may fail in a row if the run goes on without them
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,10 @@ class Retry:
     backoff
         Seconds before the first repetition; doubled for each further one, up to ``longest``.
     skip
-        How many iterations of the run may be dropped once repeating has not helped; beyond that number, as many as there are
-        while at most half of all evaluations have failed. What a dropped iteration has paid is counted, nothing of it is
-        used, and it is begun again with new random numbers, so with another batch and other directions. A method without
-        randomness asks the same again. 0 drops none.
+        How many evaluations may be given up once repeating has not helped; beyond that number, as many as there are until
+        50 of them and four whole queries fail in a row. A sum goes on without the component; otherwise a stand-in worse than
+        its neighbours takes the place of the value. A tile of a vectorised objective that fails drops its iteration, which
+        is begun again with new random numbers. 0 gives none up.
     longest
         The longest wait in seconds.
 
@@ -42,7 +44,8 @@ class Retry:
     -----
     Every failed attempt is charged to the line "failed" of the ledger, as the oracle may have charged for it: one
     evaluation for a function of one point and component, a whole tile for a vectorised one. The budget includes these.
-    Dropping conditions the run on points where the objective answers: estimates are then unbiased for that law only.
+    Dropping conditions the run on points where the objective answers: estimates are then unbiased for that law only. No
+    certificate counts in an iteration that had a stand-in, except those of methods that know walls.
 
     Examples
     --------
@@ -66,9 +69,9 @@ class Retry:
             if not 0 <= value < float("inf"):
                 raise ValueError(f"Retry needs {name} to be a number of seconds ≥ 0; got {value!r}.")
 
-    def gives_up(self, dropped: int, lost: int, paid: int) -> bool:
-        """Whether, after so many dropped iterations, and evaluations that failed of all that were paid, one more is too many."""
-        return dropped >= self.skip and (self.skip == 0 or lost > RATE * paid)
+    def gives_up(self, given_up: int, in_a_row: int, most: float) -> bool:
+        """Return True if, after so many that were given up, and failures in a row, one more is too many."""
+        return given_up >= self.skip and (self.skip == 0 or in_a_row > most)
 
     def wait(self, attempt: int) -> float:
         """Seconds to wait after the given failed attempt, the first being 1."""

@@ -82,7 +82,7 @@ def _fields(event: Event) -> tuple[bytes, tuple[Array, ...]]:
             arrays = (event.values,) if event.squares is None else (event.values, event.squares)
         case Failed():
             tiles = [list(tile) for tile in event.tiles]
-            fields = [tiles, event.cost, event.reason, event.again, event.lost]
+            fields = [tiles, event.cost, event.reason, event.again, event.lost, event.replaced]
         case Dropped():
             return b"", ()
         case Diagnosed():
@@ -126,9 +126,11 @@ def _event(kind: type[Event], query: int, seconds: float, fields: list[object], 
             tile = _tile(numbers)
             if bool(tile.stop) == (axes == [1]):
                 return Part(query, tile, arrays[0], values[1], seconds=seconds)
-        case "Failed", [list(tiles), int(cost), str(reason), int(again), bool(lost)] if min(cost, again) >= 0:
+        case "Failed", [list(tiles), int(cost), str(reason), int(again), *ends] if min(cost, again) >= 0:
             whole = tuple(_tile(tile) for tile in tiles)
-            return Failed(query, whole, cost, reason, again, lost, seconds=seconds)
+            if 0 < len(ends) < 3 and all(isinstance(end, bool) for end in ends):
+                lost, replaced = ends[0] is True, ends[1:] == [True]
+                return Failed(query, whole, cost, reason, again, lost, replaced, seconds=seconds)
         case "Dropped", []:
             return Dropped(query, seconds=seconds)
         case "Diagnosed", [int(row), float(value), int(cost)] if cost >= 0:

@@ -238,7 +238,7 @@ def returned(run: Run, last: Known, found: Known | None = None) -> Known:
     if (
         best is None
         or run.status is Status.CONVERGED
-        or (math.isnan(last.value) and (run.n > 1 or noise > 0))
+        or (math.isnan(last.value) and (run.n > 1 or noise > 0) and not run.retreats)
     ):
         return last
     unknown = math.isnan(last.error)  # f at last is of a sample, and how far off is not known

@@ -13,6 +13,7 @@ from zofw.run.record.trace import Trace
 from zofw.run.spec import Limits
 
 ROWS_PER_DECADE = 20  # of the trace, by default
+SPEAKING = (Status.CONVERGED, Status.STALLED, Status.INTERRUPTED)  # these may have a sentence of their own
 FAILED = "failed"  # the line of the ledger for what was paid and brought no answer
 
 
@@ -79,6 +80,7 @@ class Iteration:
     budget: int | None = None
     failures: int = 0
     workers: int = 0  # 0 before it begins
+    replaced: bool = False  # a value of an answer is a stand-in
 
 
 @dataclass
@@ -109,6 +111,12 @@ class Run:
         The lowest point that was evaluated whole, f at x itself where that is known, and the last such points.
     given
         The lowest point that was stated, diagnosed, or paid for in a query that was withdrawn.
+    high
+        The highest value of the whole objective.
+    retreats
+        How often f had no value at the point that was to be returned.
+    idle
+        Iterations in a row that asked nothing.
     failures
         Evaluations that failed for good, oldest first.
     pending, late
@@ -186,6 +194,9 @@ class Run:
     verdict: Status | None = None
     ending: Status | None = None
     wants: bool = False
+    high: Known | None = None
+    retreats: int = 0
+    idle: int = 0
     nfev: int = field(init=False, default=0)
     granted: int | None = field(init=False, default=None)
 
@@ -220,7 +231,7 @@ class Run:
     @property
     def message(self) -> str:
         """Why the run stopped: the method's own sentence where it has one."""
-        said = self.info.ending if self.status in (Status.CONVERGED, Status.STALLED) else None
+        said = self.info.ending if self.status in SPEAKING else None
         if self.status is Status.BUDGET and self.limits.budget is not None:
             after = "" if self.nfev == self.limits.budget else "; the next iteration costs more than the rest"
             return f"The run spent {self.nfev:,} of {self.limits.budget:,} queries{after}."

@@ -25,7 +25,11 @@ def remembered(
     """
     seen, here, key = run.seen, run.here, np.asarray(run.state.x, dtype=float).tobytes()
     if query.stencil.has_base:
-        asked = [Known(x, value) for x, value in zip(query.anchors, values[:, -1].tolist(), strict=True)]
+        asked = [
+            Known(x, value)
+            for x, value in zip(query.anchors, values[:, -1].tolist(), strict=True)
+            if value < math.inf
+        ]
         seen = [*seen, *asked][-SEEN:]
         for one in asked:
             if one.x.tobytes() == key:
@@ -34,6 +38,23 @@ def remembered(
     if best is not None and best is not run.best and run.nit and best.x.tobytes() == key:
         best = replace(best, gap=run.gap, gap_error=run.info.gap_error)
     return seen, here, best
+
+
+def highest(query: Query, values: Array) -> Known:
+    """Return the point with the highest value."""
+    place = int(values.argmax())
+    return Known(query.point(*divmod(place, values.size // len(query.anchors))), float(values.flat[place]))
+
+
+def without_stand_ins(query: Query, values: Array, replaced: list[Tile]) -> Array:
+    """Return values of the objective with infinity at points that have none."""
+    values = values.copy()
+    for tile in replaced:
+        anchor, row = divmod(
+            tile.start // (1 if query.paired else tile.bottom - tile.top), query.tile_width(tile)
+        )
+        values[anchor, 0 if query.each else query.tile_columns(tile)[row]] = math.inf
+    return values
 
 
 def _lowest(query: Query, values: Array, region: ConvexSet, run: Run) -> Known | None:

@@ -42,6 +42,7 @@ class Failed:
 
     ``lost`` says that they are given up: a query with ``enough`` gets NaN for these rows, another one
     means without the component of the first tile, of which the other tiles are not evaluated.
+    ``replaced`` says that a stand-in takes the place of the value.
     """
 
     query: int
@@ -50,6 +51,7 @@ class Failed:
     reason: str = ""
     again: int = 0
     lost: bool = False
+    replaced: bool = False
     seconds: float = 0.0
 
 

@@ -106,7 +106,7 @@ class Iterations:
     def _steps(self) -> Steps:
         run = self.run
         if run.closing is not None:
-            return learn(run, lambda: self._stream.at(run.nit, LAST))
+            return learn(run, lambda: self._stream.at(run.nit, LAST), self.task.set)
 
         task, rng = self.task, self._stream.at(run.nit, run.redraws)
         stated, step = run.stated, run.method.step

@@ -11,7 +11,7 @@ from zofw.core import Answer, Ending, Late, objective
 from zofw.problems.evaluate import position, single_evaluations
 from zofw.run.record.run import FAILED, FailedPoint, Iteration, Known, Pending, lower
 from zofw.run.record.status import Status
-from zofw.run.session.best_points import member_of_cells, remembered
+from zofw.run.session.best_points import highest, member_of_cells, remembered, without_stand_ins
 from zofw.run.session.events import (
     Answered,
     Diagnosed,
@@ -24,7 +24,7 @@ from zofw.run.session.events import (
 )
 from zofw.run.session.inside import is_member
 from zofw.run.session.stepping import Open, Stepping
-from zofw.run.session.stopping import cost_of_value
+from zofw.run.session.stopping import RETREATS, cost_of_value
 
 
 class Rules(Stepping):
@@ -149,6 +149,10 @@ class Rules(Stepping):
             values = objective(run.outer, answer.values)[:, None] if query.each else answer.values
             if asked.rows is not None:
                 values = np.where(np.isnan(values), math.inf, values)
+            elif asked.replaced:
+                values = without_stand_ins(query, values, asked.replaced)
+            elif run.high is None or values.max() > run.high.value:
+                run.high = highest(query, values)
             run.seen, run.here, run.best = remembered(run, query, values, self.task.set)
         self._advance(answer)
 
@@ -229,7 +233,13 @@ class Rules(Stepping):
                         self._late_row(event.query, row, math.nan)
             return
         asked.failures.append(event)
-        if event.lost or (asked.rows is not None and self.short and event.tiles):
+        if event.replaced:
+            asked.spared += sum(map(asked.query.tile_cost, event.tiles))
+            asked.replaced += event.tiles
+            run.open.replaced = True
+            run.reasons["failed"] = "points that failed count as worse than their neighbours"
+            self._remember(asked, [event])
+        elif event.lost or (asked.rows is not None and self.short and event.tiles):
             asked.spared += sum(map(asked.query.tile_cost, event.tiles))
             if event.cost:  # else it was known before
                 self._remember(asked, [event])
@@ -258,6 +268,8 @@ class Rules(Stepping):
     def _remember(self, asked: Open, failures: list[Failed]) -> None:
         """Remember single evaluations that have failed for good."""
         for event in failures:
+            if event.cost == 0:  # it has failed before
+                continue
             for tile in event.tiles[:1] if asked.rows is None else event.tiles:
                 for x, component in single_evaluations(asked.query, tile):
                     self.run.failures.append(FailedPoint(x, component, event.reason))
@@ -265,12 +277,17 @@ class Rules(Stepping):
     def _dropped(self) -> None:
         run, asked = self.run, self.open
         assert asked is not None
-        self._remember(asked, [event for event in asked.failures if not event.lost])
+        self._remember(asked, [one for one in asked.failures if not (one.lost or one.replaced)])
         self._withdraw()
         run.dropped += 1
         self._close()
         if run.closing is not None:
-            self._end(run.closing)
+            run.retreats += 1
+            run.learning = Iteration()
+            if lower(run.best, run.given) is None and run.retreats < len(RETREATS):
+                self._learn()
+            else:
+                self._end(run.closing)
             return
         run.redraws += 1
         run.open = Iteration()
@@ -312,6 +329,7 @@ class Rules(Stepping):
                     self._withdraw()
                 self._close()
                 run.closing, run.learning = None, Iteration()
+            run.retreats = 0
             run.ending = None
             run.limits = run.limits.with_(**limits)
         if run.pays and run.limits.budget is not None and not run.each:
@@ -320,6 +338,8 @@ class Rules(Stepping):
         self.task.max_iter = run.limits.max_iter
         if ended or run.status in (Status.CONVERGED, Status.ESTIMATED):
             return  # its method has ended it; a stalled run goes on under other limits only
+        if run.status is Status.INTERRUPTED:
+            run.info = dataclasses.replace(run.info, ending=None)
         if run.status is not Status.RUNNING:
             run.status = Status.RUNNING
             if run.closing_row:

@@ -179,10 +179,10 @@ class Session:
                 values, variance = sound.values, sound.variance
             if self.run.status is not Status.RUNNING:
                 raise ValueError("The run has stopped; extend it before it is answered.")
-            if query.radius <= self._radii.below:
+            if query.radius <= self._radii.below and not asked.replaced:
                 self._radii(query, sound)
             whole = query.batch.indices is None and not query.paired and not asked.left_out
-            if self.run.n == 1 or whole:
+            if (self.run.n == 1 or whole) and not asked.replaced:
                 self._assumptions(query, sound, self.run)
             self._answered = query
             self._keep(

@@ -12,15 +12,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from zofw.core import Answer, Array, Ending, FirstOrder, Info, OutOfBudget, Query, Task
+from zofw.core import Answer, Array, Ending, FirstOrder, Info, OutOfBudget, Query, Task, Tile
 from zofw.run.given import put_back
-from zofw.run.record.run import Iteration, Known, Run
+from zofw.run.record.run import Iteration, Known, Run, lower
 from zofw.run.record.status import Status
 from zofw.run.session.events import Failed, Part
 from zofw.run.session.inside import OutsideError, keep_inside, too_near
 from zofw.run.session.iterations import Iterations, StepEnd, Steps
 from zofw.run.session.stated import contradiction
 from zofw.run.session.stopping import ending_status
+
+IDLE = 50  # iterations in a row that asked nothing, before the run is stopped
+NOTHING_ASKED = (
+    "The method asks for nothing any more: the points that it wants are known, or f has no value there."
+)
+NO_CERTIFICATE = "No decrease was found, and points around x at which f has no value certify nothing."
 
 
 @dataclass
@@ -36,6 +42,7 @@ class Open:
     rows: Array | None = None  # of a query with ``enough``; NaN for those that have not come
     lost: set[int] = field(default_factory=set)  # rows of it that will not come
     left_out: set[int] = field(default_factory=set)  # positions of the batch
+    replaced: list[Tile] = field(default_factory=list)  # single evaluations that have a stand-in
     spared: int = 0  # evaluations that will not be made
     arrived: int = 0  # its rows and those of earlier queries, lost ones too
 
@@ -174,7 +181,10 @@ class Stepping:
     def _finish(self, ended: StepEnd) -> None:
         run = self.run
         if isinstance(ended, Known):
-            run.here = ended
+            if run.retreats:  # it is another point
+                run.given = lower(run.given, ended)
+            else:
+                run.here = ended
             if run.closing is not None:
                 self._end(run.closing)
             return
@@ -186,6 +196,17 @@ class Stepping:
             self.notices.append(wrong)
         plain = run.gap_tol is None and type(info) is Info and info.ending is None
         verdict = None if plain else ending_status(info, run.gap_tol, run.method.name)
+        if (
+            verdict in (Status.CONVERGED, Status.ESTIMATED)
+            and run.open.replaced
+            and not getattr(state, "walls", False)
+        ):
+            info = dataclasses.replace(info, bound=None, ending=Ending(False, NO_CERTIFICATE))
+            verdict = Status.STALLED
+        run.idle = 0 if run.open.answers or isinstance(run.method, FirstOrder) else run.idle + 1
+        if verdict is None and run.idle > IDLE:
+            info = dataclasses.replace(info, ending=Ending(False, NOTHING_ASKED))
+            verdict = Status.STALLED
         moved = verdict is None or not info.at_start  # else x stays where the gap was found small
         if moved:
             run.state = state
@@ -240,7 +261,7 @@ class Stepping:
                 return
             if run.closing is None and not self.task.set.contains(run.x):
                 status = self._put_back(status)
-            if run.pays and run.closing is None and run.here is None:
+            if run.pays and run.closing is None and run.here is None and not run.retreats:
                 run.closing = status
                 self._learn()
                 return

@@ -7,13 +7,14 @@ from collections.abc import Callable, Generator
 
 import numpy as np
 
-from zofw.core import Answer, Batch, Info, Purpose, Query, objective
+from zofw.core import Answer, Batch, ConvexSet, Info, Purpose, Query, objective
 from zofw.run.record.run import Known, Run
 from zofw.run.record.status import Status
 
 WHOLE_PART = 20  # f at the end is asked of all components if that takes at most this part of the budget
 SAMPLE_PART = 100  # of the budget: a sample of components instead
 ROUNDING = 2.0**-48  # of a mean: groups of equal values differ by that
+RETREATS = (0.0, 0.125, 0.5, 1.0)  # ways from x to the set's first point, where f has no value at x
 GROUPS = 20  # of a sample, whose means tell the standard error
 
 
@@ -54,9 +55,13 @@ def student(groups: int) -> float:
     return float(max(stdtrit(groups - 1, 0.97725) / 2, stdtrit(groups - 1, 0.995) / 3))
 
 
-def learn(run: Run, sample: Callable[[], np.random.Generator]) -> Generator[Query, Answer, Known]:
+def learn(
+    run: Run, sample: Callable[[], np.random.Generator], region: ConvexSet | None = None
+) -> Generator[Query, Answer, Known]:
     """f at x: the mean over all components or, where that is dear, over a sample whose groups tell its error."""
     x = run.x.copy()
+    if region is not None and run.retreats:
+        x += RETREATS[run.retreats] * (region.initial_point(run.dim) - x)
     size = run.n if run.each else cost_of_value(run.n, run.limits.budget or run.nfev)
     if size == run.n:
         answer = yield Query(x, Batch(run.n), purpose=Purpose.RESULT, each=run.each)
