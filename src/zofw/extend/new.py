@@ -124,8 +124,9 @@ def _next(kind: str, name: str, module: str, cls: str, ours: bool, folder: Path)
 
 
 def _enter(catalogue: Path, module: str, cls: str) -> None:
-    """Add a line to the catalogue, in alphabetical order."""
-    line = f"from zofw.papers.{module} import {cls} as {cls}"
-    head, _, lines = catalogue.read_text(encoding="utf-8").partition("\n\n")
-    ordered = sorted([*lines.splitlines(), line], key=lambda text: (text.split()[1], text))
-    catalogue.write_text("\n".join([head, "", *ordered, ""]), encoding="utf-8")
+    """Add a line to the catalogue, before the first line of a later module."""
+    lines = catalogue.read_text(encoding="utf-8").splitlines()
+    home = f"zofw.papers.{module}"
+    later = (k for k, line in enumerate(lines) if line.startswith("from ") and line.split()[1] > home)
+    lines.insert(next(later, len(lines)), f"from {home} import {cls} as {cls}")
+    catalogue.write_text("\n".join([*lines, ""]), encoding="utf-8")
