@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from tempfile import gettempdir
 
 import numpy as np
 import pytest
@@ -112,6 +113,8 @@ REFUSED = {
     "SciPy's bounds": (lambda: zofw.Bounds, AttributeError, "write scipy.optimize.Bounds"),
     "SciPy's fmin": (lambda: zofw.fmin, AttributeError, "write zofw.minimize(f, set, budget=…)"),
     "an outer function by its name": (lambda: zofw.CVaR, AttributeError, "write zofw.outer.CVaR"),
+    "options that are none": (lambda: run(options="max_time"), TypeError, "options should be a dictionary, such as {'max_time': 3600}"),
+    "a folder for a file": (lambda: run(checkpoint=gettempdir()), OSError, r"^[^\[]+ is a folder. Give the name of a file, such as .+run.npz$"),
     "a path that is none": (lambda: run(checkpoint=True), TypeError, "the path of a file; got True"),
 }  # fmt: skip
 
@@ -169,7 +172,7 @@ def test_a_few_evaluations_are_used_by_the_default(budget):
 
 def test_a_function_that_fails_on_a_part_of_the_set_hears_of_worse():
     result = run(lambda x: 1 / 0 if x[0] > 0.335 else f(x), method="zo-fw", on_error="skip")
-    assert "return np.inf there and write worse=np.inf" in result.message
+    assert "return np.inf there and write options={'worse': np.inf}" in result.message
 
 
 def test_one_method_may_be_compared_without_a_list():

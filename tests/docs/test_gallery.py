@@ -39,6 +39,8 @@ def test_example(path, compiled, tmp_path, monkeypatch, capsys):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     pyplot = pytest.importorskip("matplotlib.pyplot")
+    for module in re.findall(r"^ *(?:import|from) (\w+)", path.read_text(encoding="utf-8"), re.M):
+        pytest.importorskip(module, reason=f"{module} is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(pyplot, "show", lambda: None)
     begun = time.process_time()

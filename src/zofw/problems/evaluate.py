@@ -276,7 +276,11 @@ def checked(table: ArrayLike, points: Array, components: Indices, *, paired: boo
     if not sound.all():
         place = tuple(np.argwhere(~sound)[0])
         row, component = place[0], int(components[place[-1]])
-        wall = " If infinity means infeasible, write worse=np.inf." if values[place] == np.inf else ""
+        wall = (
+            " If infinity means infeasible, write options={'worse': np.inf}, or BlackBox(…, worse=np.inf)."
+            if values[place] == np.inf
+            else ""
+        )
         raise EvaluationError(
             f"The objective returned {values[place]} for component {component} (point {row} of the call, of norm "
             f"{np.linalg.norm(points[row]):.6g}); a value should be a number of at most {LARGEST:g} in modulus.{wall}",

@@ -127,6 +127,8 @@ def minimize(
 def _gathered(options: Mapping[str, object], settings: Keywords) -> Keywords:
     """Return options and settings as keywords of :func:`_solve`; warn of options that are keywords of their own."""
     refuse(dict.fromkeys(settings.keys() - Settings.__annotations__.keys() - DEPRECATED.keys(), 0), minimize)
+    if not isinstance(options, Mapping):
+        raise TypeError(f"options should be a dictionary, such as {{'max_time': 3600}}; got {options!r:.60}.")
     for name in options.keys() - OPTIONS.keys():
         advice = ELSEWHERE.get(name, "there are " + ", ".join(sorted(OPTIONS)))
         raise TypeError(f"minimize has no option {name!r}; {advice}.")
@@ -259,7 +261,7 @@ def _asked(
         problem = as_problem(fun, region, x0, dim, n, worse)
     else:
         problem = as_problem(fun, region, first_known(known), dim, n, worse, "the length of a known point")
-    if outer is not None and problem.n == abilities(problem).outputs == 1:
+    if outer is not None and problem.n == 1 and problem is not fun:
         raise ValueError(
             "outer=… is a function of several components, and f has one: write f(x, i) with n=…, or zofw.least_squares."
         )

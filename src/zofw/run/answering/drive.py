@@ -158,7 +158,7 @@ class Answering:
         session.stop(
             Status.STALLED,
             f"{run.method.name} needs a point at which f has failed for good: {reason.rstrip('.')}. If f has "
-            "no value on a part of the set, return np.inf there and write worse=np.inf.",
+            "no value on a part of the set, return np.inf there and write options={'worse': np.inf}.",
         )
         return True
 

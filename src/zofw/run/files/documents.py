@@ -34,6 +34,9 @@ class FileError(ValueError):
 class StorageError(OSError):
     """The run's files could not be written: disk full, folder read-only. What they held before is intact."""
 
+    def __str__(self) -> str:
+        return str(self.args[-1])
+
     @classmethod
     def of(cls, path: Path, error: OSError) -> StorageError:
         """What the system says about a run's files, as a sentence."""

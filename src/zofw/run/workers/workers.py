@@ -241,7 +241,7 @@ class Workers:
                 x = sent.answer.query.anchors[min(sent.tiles[0].start, len(sent.answer.query.anchors) - 1)]
                 logger.warning(
                     "A worker has been busy for %.0f s with %d evaluation%s, which usually take %.2g s, near x = %s. "
-                    "timeout=… gives an evaluation up that takes too long.",
+                    "options={'timeout': …} gives an evaluation up that takes too long.",
                     seconds, evaluations, "s" * (evaluations != 1), usual, np.array2string(x, precision=4, threshold=8),
                 )  # fmt: skip
 
