@@ -23,7 +23,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from zofw.core import Array, FirstOrderTask, Seed
-from zofw.papers import FrankWolfe, LineSearch
+from zofw.papers import FrankWolfe
 from zofw.problems.abilities import Able, has
 from zofw.sets import Region, SetLike, as_set, can_project
 
@@ -150,7 +150,7 @@ def _active_sets(
     problem: Smooth, region: Region, x0: Array, tol: float, max_iter: int, convex: bool
 ) -> Array:
     """Frank-Wolfe with an active set, to the point whose own gap is at most tol."""
-    method = FrankWolfe("pairwise" if convex else "away", LineSearch(0.1))
+    method = FrankWolfe("pairwise" if convex else "away", 0.1)
     task = FirstOrderTask(region, problem.dim, problem.n, gradient=problem.gradient)
     state, rng = method.init(task, x0), np.random.default_rng(0)
     for _ in range(max_iter):

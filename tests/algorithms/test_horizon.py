@@ -11,8 +11,7 @@ from transcription import (
     logistic,
 )
 from zofw.algorithms import as_algorithm
-from zofw.core import FirstOrderTask, Task
-from zofw.papers import FrankWolfe
+from zofw.core import Task
 from zofw.papers.horizon import constant_step, horizon
 from zofw.problems import BlackBox, evaluate
 from zofw.schedules import Constant, Power, Scaled
@@ -64,7 +63,3 @@ def test_names_stand_for_laws_and_stencils() -> None:
     for wrong in (zofw.papers.ZOSFW, zofw.papers.ZOSFW(law=zofw.directions.Gaussian)):  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="the class itself was given"):
             as_algorithm(wrong, task)
-    with pytest.raises(ValueError, match="step_rule should be"):
-        as_algorithm(
-            FrankWolfe(step_rule="foo"), FirstOrderTask(zofw.L1Ball(1.0), 9, N, gradient=lambda x: x)
-        )  # type: ignore[arg-type]

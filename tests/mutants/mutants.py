@@ -233,8 +233,8 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     ("differences.py", "(self.sign * mu)", "mu"),
     (
         "differences.py",
-        "self.query.anchors.shape[1]) / len(self.batch)",
-        "self.query.anchors.shape[1]) / self.batch.n",
+        "self._sum(self.filled(slopes)) / len(self.batch)",
+        "self._sum(self.filled(slopes)) / self.batch.n",
     ),
     ("differences.py", "answer.values[:, -1]", "answer.values[:, 0]"),
     ("differences.py", "_plus((1.0 - rho) * g,", "_plus(rho * g,"),
@@ -301,7 +301,7 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     ("extend/bookkeeping.py", "query.count and query.radius != stated", "query.count and query.radius < 0"),
     ("extend/bookkeeping.py", "if spent != stated:", "if spent < 0:"),
     ("extend/bookkeeping.py", "<= calls <= value_of(high, here)", "<= calls"),
-    (A + "method.py", "if name in names or not names:", "if name in names and not names:"),
+    (A + "method.py", "if f.name in rules:", "if f.name not in rules:"),
     ("extend/bookkeeping.py", "contains(state.x, 1e-8)", "contains(state.x, 1e8)"),
     (
         "extend/bookkeeping.py",

@@ -61,13 +61,14 @@ class Method:
 
     def resolve(self, task: Task) -> tuple[Self, dict[str, str]]:
         """Return the settings with every open field derived, and the reasons."""
-        own, reasons = self, {}
+        own, reasons, rules = self, {}, rules_of(cast(Hashable, type(self)))
         for f in dataclasses.fields(self):
             if vars(own)[f.name] is None and "auto" in f.metadata:
                 reason, derive = f.metadata["auto"]
                 own = dataclasses.replace(own, **{f.name: derive(task, own)})
                 reasons[f.name] = f"{vars(own)[f.name]!r}: {reason}"
-            hold(own, f.name)
+            if f.name in rules:
+                rules[f.name](f.name, vars(own)[f.name])
         return own, reasons
 
     def check(self, task: Task) -> None:
@@ -89,13 +90,6 @@ class Method:
     def step(self, task: Any, state: Any, rng: np.random.Generator) -> Step:
         """Run one iteration: yield queries, receive answers, return the next state and its Info."""
         raise NotImplementedError
-
-
-def hold(settings: object, *names: str) -> None:
-    """Raise ValueError if one of these settings, or any, breaks the rule of its type."""
-    for name, rule in rules_of(cast(Hashable, type(settings))).items():
-        if name in names or not names:
-            rule(name, vars(settings)[name])
 
 
 @cache

@@ -4,9 +4,6 @@ from zofw.papers.acc_szofw import AccSZOFW as AccSZOFW
 from zofw.papers.acc_szofw import AccSZOFWStar as AccSZOFWStar
 from zofw.papers.boosted_zo_sfw import BoostedZOSFW as BoostedZOSFW
 from zofw.papers.frank_wolfe import FrankWolfe as FrankWolfe
-from zofw.papers.frank_wolfe import LineSearch as LineSearch
-from zofw.papers.frank_wolfe import OpenLoop as OpenLoop
-from zofw.papers.frank_wolfe import ShortStep as ShortStep
 from zofw.papers.fw_black import FWBlack as FWBlack
 from zofw.papers.fzfw import FZCGS as FZCGS
 from zofw.papers.fzfw import FZFW as FZFW

@@ -7,7 +7,7 @@
         vanilla:   d_t = s_t − x_t, γ_max = 1
         away:      the steeper of s_t − x_t with γ_max = 1 and x_t − a_t with γ_max = w_a/(1 − w_a)
         pairwise:  d_t = s_t − a_t, γ_max = w_a
-        x_{t+1} = x_t + γ_t d_t, γ_t in [0, γ_max] by the step rule
+        x_{t+1} = x_t + γ_t d_t, γ_t in [0, γ_max] by a line search
 
 It reads ∇f, asks no query, and is here so that diagnosis has a value f(x*) with a certificate
 beside it. x_t is kept as a convex combination of atoms (x_0 is the first of them); it is formed
@@ -28,81 +28,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zofw.algorithms import settings
-from zofw.algorithms.method import Facts, Iterate, Method, hold, methods
+from zofw.algorithms.method import Facts, Iterate, Method, methods
 from zofw.algorithms.model.mixture import Mixture
 from zofw.atoms import Atom, Dense
 from zofw.core import Array, FirstOrderTask, Info, Step, Task, gap
-from zofw.schedules import as_schedule, open_loop
 
 REFORM = 50  # Iterations after which x is formed from its atoms again, so that rounding does not accumulate.
 
 Gradient = Callable[[Array], Array]
 
 
-@dataclass(frozen=True)
-class StepRule:
-    """How far to go from x along d, at most ``most``; ``slope`` is ⟨∇f(x), d⟩ < 0."""
-
-    def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class OpenLoop(StepRule):
-    """γ_t from a schedule, 2/(t + 2) by default."""
-
-    step_size: settings.StepSize = open_loop()
-
-    def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float:
-        return min(most, as_schedule(self.step_size)(t))
-
-
-@dataclass(frozen=True)
-class ShortStep(StepRule):
-    """The minimiser −⟨g, d⟩/(L‖d‖²) of the quadratic upper bound f(x) + γ⟨g, d⟩ + ½γ²L‖d‖², for
-    L-smooth f.
-
-    It decreases f by at least min(½·gap, gap²/(2LR²)) without an evaluation of f.
-    """
-
-    L: settings.Positive
-
-    def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float:
-        return min(most, -slope / (self.L * float(d @ d)))
-
-
-@dataclass(frozen=True)
-class LineSearch(StepRule):
-    """A zero of γ ↦ ⟨∇f(x + γd), d⟩ by regula falsi with Illinois halving: the exact minimiser
-    for convex f.
+def line_search(gradient: Gradient, x: Array, d: Array, slope: float, most: float, tol: float) -> float:
+    """Return a zero of γ ↦ ⟨∇f(x + γd), d⟩ by regula falsi with Illinois halving: the exact
+    minimiser for convex f.
 
     Between γ_l with slope s_l < 0 and γ_h with s_h > 0 the secant's zero is γ_l + (γ_h −
     γ_l)s_l/(s_l − s_h); the slope of the end that stays is halved, so that neither end stays
-    for ever.
-
-    Parameters
-    ----------
-    tol
-        Stop when the slope is at most ``tol`` times the slope at x. Slopes, unlike values, stay
-        accurate near x*.
+    for ever. Slopes, unlike values, stay accurate near x*.
     """
-
-    tol: settings.Fraction = 1e-2
-
-    def __call__(self, gradient: Gradient, t: int, x: Array, d: Array, slope: float, most: float) -> float:
-        low, at_low, high, at_high = 0.0, slope, most, float(gradient(x + most * d) @ d)
-        if at_high <= 0.0:
-            return most
-        for _ in range(60):
-            gamma = low + (high - low) * at_low / (at_low - at_high)
-            now = float(gradient(x + gamma * d) @ d)
-            if abs(now) <= -self.tol * slope or not low < gamma < high:
-                return gamma
-            if now < 0.0:
-                low, at_low, at_high = gamma, now, at_high / 2.0
-            else:
-                high, at_high, at_low = gamma, now, at_low / 2.0
-        return low
+    low, at_low, high, at_high = 0.0, slope, most, float(gradient(x + most * d) @ d)
+    if at_high <= 0.0:
+        return most
+    for _ in range(60):
+        gamma = low + (high - low) * at_low / (at_low - at_high)
+        now = float(gradient(x + gamma * d) @ d)
+        if abs(now) <= -tol * slope or not low < gamma < high:
+            return gamma
+        if now < 0.0:
+            low, at_low, at_high = gamma, now, at_high / 2.0
+        else:
+            high, at_high, at_low = gamma, now, at_low / 2.0
+    return low
 
 
 @methods.register("frank-wolfe")
@@ -111,7 +67,7 @@ class FrankWolfe(Method):
     """Frank-Wolfe with exact gradients: a first-order reference. No queries; one gradient and one LMO call an
     iteration.
 
-    A line search takes a few more gradients. ``info.bound`` is the certificate: for convex f it
+    The line search takes a few more gradients. ``info.bound`` is the certificate: for convex f it
     bounds f(x_t) − min f, x_t being the point before the step, and f(x_{t+1}) − min f as well
     wherever the step does not increase f.
 
@@ -120,12 +76,12 @@ class FrankWolfe(Method):
     variant
         ``"vanilla"``, or ``"away"`` or ``"pairwise"`` steps, which converge linearly on
         polytopes.
-    step_rule
-        :class:`OpenLoop`, :class:`ShortStep` or :class:`LineSearch`.
+    tol
+        The line search stops when the slope is at most ``tol`` times the slope at x.
     """
 
     variant: Literal["vanilla", "away", "pairwise"] = "vanilla"
-    step_rule: StepRule = LineSearch()
+    tol: settings.Fraction = 1e-2
 
     facts = Facts(queries="0")
     first_order: ClassVar[bool] = True
@@ -136,13 +92,6 @@ class FrankWolfe(Method):
 
         atoms: tuple[Atom, ...]
         weights: Array
-
-    def check(self, task: Task) -> None:
-        if not isinstance(self.step_rule, StepRule):
-            raise ValueError(
-                f"step_rule should be OpenLoop(), ShortStep(L) or LineSearch(); got {self.step_rule!r}."
-            )
-        hold(self.step_rule)
 
     def init(self, task: Task, x0: Array) -> State:
         if self.variant == "vanilla":
@@ -156,7 +105,7 @@ class FrankWolfe(Method):
         s = task.lmo(g)
         promised = gap(g, x, s)
         if self.variant == "vanilla":
-            gamma = self._gamma(gradient, t, x, g, d := s.dense() - x, 1.0)
+            gamma = self._gamma(gradient, x, g, d := s.dense() - x, 1.0)
             return self.State(t + 1, x + gamma * d, atoms, w), Info(
                 promised, bound=promised, at_start=True, numbers={"gamma": gamma}
             )
@@ -168,7 +117,7 @@ class FrankWolfe(Method):
             d, most, growth = s.dense() - x, 1.0, -1
         else:
             d, most, growth = x - atoms[i].dense(), float(w[i] / (1.0 - w[i])), 1
-        gamma = self._gamma(gradient, t, x, g, d, most)
+        gamma = self._gamma(gradient, x, g, d, most)
         w = (1.0 + growth * gamma) * w
         if growth >= 0:
             w[i] = 0.0 if gamma == most else w[i] - gamma
@@ -178,16 +127,16 @@ class FrankWolfe(Method):
             promised, bound=promised, at_start=True, numbers={"gamma": gamma, "active": float(len(atoms))}
         )
 
-    def _gamma(self, gradient: Gradient, t: int, x: Array, g: Array, d: Array, most: float) -> float:
-        """The step along d, 0 where rounding has left no descent."""
+    def _gamma(self, gradient: Gradient, x: Array, g: Array, d: Array, most: float) -> float:
+        """Return the step along d, 0 where rounding has left no descent."""
         slope = float(g @ d)
-        return self.step_rule(gradient, t, x, d, slope, most) if slope < 0.0 else 0.0
+        return line_search(gradient, x, d, slope, most, self.tol) if slope < 0.0 else 0.0
 
 
 def _with(
     atoms: tuple[Atom, ...], w: Array, s: Atom, gain: float, candidates: NDArray[np.bool_]
 ) -> tuple[tuple[Atom, ...], Array]:
-    """The active set after s has gained weight and atoms without weight have left; the weights
+    """Return the active set after s has gained weight and atoms without weight have left; the weights
     sum to one.
 
     ``candidates`` are the atoms with ⟨g, a⟩ = ⟨g, s⟩, the only ones that can be s; its key
