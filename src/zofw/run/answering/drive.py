@@ -37,6 +37,7 @@ from zofw.run.session.session import Session
 
 logger = logging.getLogger("zofw")
 
+WALLS = "If f has no value on a part of the set, return np.inf there and write options={'worse': np.inf}."
 ASKED_AGAIN = 3  # queries in a row for points that have failed, before the run is stopped
 
 
@@ -157,8 +158,7 @@ class Answering:
             return False
         session.stop(
             Status.STALLED,
-            f"{run.method.name} needs a point at which f has failed for good: {reason.rstrip('.')}. If f has "
-            "no value on a part of the set, return np.inf there and write options={'worse': np.inf}.",
+            f"{run.method.name} needs a point at which f has failed for good: {reason.rstrip('.')}. {WALLS}",
         )
         return True
 
@@ -426,7 +426,10 @@ class Attempts:
         if self._gives_up(max(run.dropped, len(run.failures))):
             if run.lost == run.nfev:
                 raise self.error
-            many = f"The last {self.answering.in_a_row} of {run.nfev} evaluations failed: {self.error.reason}"
+            many = (
+                f"The last {self.answering.in_a_row} of {run.nfev} evaluations failed: {self.error.reason.rstrip('.')}. "
+                f"{WALLS}"
+            )
             session.stop(Status.INTERRUPTED, many)
         elif session.number == self.number and session.rules.open is not None:
             session.drop()
