@@ -72,7 +72,7 @@ history: .venv/dev.stamp
 lock: .venv/dev.stamp
 	$(BIN)/python -m pip install -q --disable-pip-version-check uv
 	head -1 requirements-dev.lock > .venv/lock
-	$(BIN)/uv pip compile -q --universal --no-annotate --no-header --extra dev pyproject.toml \
+	$(BIN)/uv pip compile -q --universal --prerelease disallow --no-annotate --no-header --extra dev pyproject.toml \
 		| sed -E '/^(nvidia-|cuda-|triton)/d; s/^torch==([0-9.]+).*/torch==\1/' | uniq >> .venv/lock
 	mv .venv/lock requirements-dev.lock
 
