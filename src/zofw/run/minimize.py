@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
@@ -180,22 +180,24 @@ def _solve(
     if checkpoint is None and resume:
         raise ValueError(f"resume={resume!r} needs the path of a checkpoint: checkpoint=….")
     problem, region = _asked(fun, set, dim, n, worse, settings)
+    if timeout is not None and not (isinstance(timeout, (int, float)) and timeout > 0):
+        raise ValueError(f"timeout should be a positive number of seconds; got {timeout!r}.")
     from zofw.run.session.observers import as_observers
 
-    watchers = [*observers, *as_observers(callback)]
-    with _files(checkpoint) as files, _answering(problem, timeout, on_error) as answering:
+    settings |= {"set": region, "observers": [*observers, *as_observers(callback)]}
+    with ExitStack() as held:
+        files = None if checkpoint is None else held.enter_context(closing(RunFiles(checkpoint)))
         if files is not None and files.exists and not resume:
             raise FileExistsError(
                 f"{checkpoint} holds a run already, and it is not overwritten. Continue it with resume=True, choose another "
                 "path, or remove it and the files beside it."
             )
-        if files is not None and files.exists:
-            session = _continue(answering, files, region, watchers, settings, workers, executor)
-        elif resume is True:
+        if resume is True and files is not None and not files.exists:
             raise FileNotFoundError(f"There is no run to resume in {checkpoint}; resume='auto' begins one.")
-        else:
-            session = _begin(answering, files, region, watchers, settings, workers, executor)
-        return _driven(answering, session, progress)
+        policy, signals = as_policy(on_error), held.enter_context(Signals())
+        answering = Answering(problem, Here(problem, timeout), policy, signals)
+        held.callback(lambda: answering.engine.close())  # the engine may be another by then
+        return _driven(answering, _session(answering, files, settings, workers, executor), progress)
 
 
 def resume(
@@ -273,31 +275,30 @@ def _asked(
     return problem, region
 
 
-@contextmanager
-def _files(path: str | os.PathLike[str] | None) -> Iterator[RunFiles | None]:
-    """The files of a run, held for its time."""
-    if path is None:
-        yield None
-        return
-    files = RunFiles(path)
-    try:
-        yield files
-    finally:
-        files.close()
-
-
-@contextmanager
-def _answering(problem: Problem, timeout: float | None, on_error: str | Retry) -> Iterator[Answering]:
-    """Whoever answers queries, for the time of a run."""
-    if timeout is not None and not (isinstance(timeout, (int, float)) and timeout > 0):
-        raise ValueError(f"timeout should be a positive number of seconds; got {timeout!r}.")
-    policy = as_policy(on_error)
-    with Signals() as signals:
-        answering = Answering(problem, Here(problem, timeout), policy, signals)
-        try:
-            yield answering
-        finally:
-            answering.engine.close()
+def _session(
+    answering: Answering,
+    files: RunFiles | None,
+    settings: Keywords,
+    workers: WorkersLike | None,
+    executor: ExecutorLike | None,
+) -> Session:
+    """Return the run in the files, if it is the one that was asked for; else a new one, which is kept there."""
+    problem, outer = answering.problem, settings.get("outer")
+    number, reason = _employ(answering, workers, executor)
+    settings |= {"dim": problem.dim, "n": problem.n}
+    if files is not None and files.exists:
+        settings |= {} if workers is None else {"workers": number}
+        session = Session.resume(files, **settings, **_attached(answering, True))
+        if workers is executor is None:
+            _employ(answering, session.run.workers, None)
+        return session
+    diagnosed = settings.get("diagnose") is not None or is_first_order(settings.get("method", "auto"))
+    attached = {} if outer else _attached(answering, diagnosed)
+    session = Session(workers=number, outputs=abilities(problem).outputs, **attached, **settings)
+    session.run.reasons |= reason
+    if files is not None:
+        session.write_to(files)
+    return session
 
 
 def _employ(
@@ -361,53 +362,3 @@ def _attached(answering: Answering, diagnosed: bool) -> Keywords:
         "pattern": able.pattern,
         "dtype": able.dtype,
     }
-
-
-def _begin(
-    answering: Answering,
-    files: RunFiles | None,
-    region: Region | None,
-    observers: Sequence[Observer],
-    settings: Keywords,
-    workers: WorkersLike | None,
-    executor: ExecutorLike | None,
-) -> Session:
-    """Return a new run, kept in the files if there are any."""
-    problem, outer = answering.problem, settings.get("outer")
-    number, reason = _employ(answering, workers, executor)
-    diagnosed = settings.get("diagnose") is not None or is_first_order(settings.get("method", "auto"))
-    session = Session(
-        region,
-        dim=problem.dim,
-        n=problem.n,
-        observers=observers,
-        outputs=abilities(problem).outputs,
-        workers=number,
-        **({} if outer else _attached(answering, diagnosed)),
-        **settings,
-    )
-    session.run.reasons |= reason
-    if files is not None:
-        session.write_to(files)
-    return session
-
-
-def _continue(
-    answering: Answering,
-    files: RunFiles,
-    region: Region | None,
-    observers: Sequence[Observer],
-    settings: Keywords,
-    workers: WorkersLike | None,
-    executor: ExecutorLike | None,
-) -> Session:
-    """Return the run in the files, if it is the one that was asked for."""
-    problem, given = answering.problem, dict(settings)
-    number, _ = _employ(answering, workers, executor)
-    if workers is not None:
-        given["workers"] = number
-    given |= {"set": region, "dim": problem.dim, "n": problem.n, "observers": observers}
-    session = Session.resume(files, **given, **_attached(answering, True))
-    if workers is executor is None:
-        _employ(answering, session.run.workers, None)
-    return session
