@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -86,3 +87,17 @@ def test_a_run_is_shown_in_words(saved):
         [sys.executable, "-m", "zofw", "show", "x.npz"], capture_output=True, text=True, check=False
     )
     assert missing.returncode == 2 and "There is no run in x.npz" in missing.stderr
+
+
+def test_the_table_says_who_evaluated(tmp_path):
+    region, given = zofw.Box(-1.0, 1.0), {"dim": 2, "method": "zo-fw", "budget": 40, "rng": 0}
+    f = lambda x: float(x @ x)  # noqa: E731
+    with ThreadPoolExecutor(2, thread_name_prefix="lab") as pool:
+        zofw.minimize(f, region, workers=pool, checkpoint=tmp_path / "run.npz", **given)
+    assert all(one.startswith("lab") for one in zofw.evaluations(tmp_path / "run.npz").by)
+    with zofw.Desk.open(tmp_path / "desk", region, **given) as desk:
+        (first, second, *_) = desk.requests()
+        desk.take({"id": first.id, "values": [1.0], "by": "Ada"})
+        desk.take({"id": second.id, "failed": "no power", "by": "Bob"})
+    table = zofw.evaluations(tmp_path / "desk" / "run.npz")
+    assert table.by.tolist() == ["Ada", "Bob"] and table.reason.tolist() == ["", "no power"]

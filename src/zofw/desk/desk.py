@@ -218,7 +218,7 @@ class Desk:
         self.take({"id": id, "failed": reason, "paid": paid})
 
     def take(self, answer: Mapping[str, object]) -> int:
-        """An answer as a document: ``id``; ``values`` as in :meth:`tell`, ``failed`` and ``paid`` as in :meth:`fail`."""
+        """An answer as a document: ``id``; ``values`` as in :meth:`tell`, ``failed`` and ``paid`` as in :meth:`fail`; ``by``: who evaluated."""
         news = self._take(Reply.of(answer))
         self._publish()
         return news
@@ -263,7 +263,7 @@ class Desk:
                 reply.id,
             )
         if news:
-            for part in round.portions(numbers[list(news)], np.array(list(news.values()))):
+            for part in round.portions(numbers[list(news)], np.array(list(news.values())), reply.by):
                 self._put(round, part)
         if reply.failed:
             self._fail(round, reply, numbers)
@@ -304,7 +304,7 @@ class Desk:
         if len(failed):
             logger.warning("Request %s: evaluations failed: %s", reply.id, reason)
             cost = len(failed) if reply.paid else 0
-            self._put(round, Failed(round.number, round.places(failed), cost, reason))
+            self._put(round, Failed(round.number, round.places(failed), cost, reason, by=reply.by))
 
     # ------------------------------------------------------------------ the folder
 

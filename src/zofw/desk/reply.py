@@ -22,6 +22,9 @@ from zofw.differences import LARGEST
 Told: TypeAlias = float | Sequence[float | None] | Array | Mapping[int, float]
 
 
+BY = 200  # letters of the name of who evaluated
+
+
 class AnswerError(ValueError):
     """An answer that cannot be taken: nothing of it was counted or used. ``id`` is the request, where it is known."""
 
@@ -76,6 +79,11 @@ class Reply:
         except ValueError as error:
             raise AnswerError(f"The answer to request {id} cannot be read: {error}.", id) from error
         return cls(id, values, failed, paid, length, fields)
+
+    @property
+    def by(self) -> str:
+        """Return who evaluated, if the document says so."""
+        return str(self.fields.get("by") or "")[:BY]
 
     @property
     def empty(self) -> bool:

@@ -161,7 +161,7 @@ class Round:
 
     # ------------------------------------------------------------------ events
 
-    def portions(self, numbers: Indices, values: Array) -> Iterator[Part]:
+    def portions(self, numbers: Indices, values: Array, by: str) -> Iterator[Part]:
         """Yield values as events, one for evaluations that follow each other in a tile."""
         order = np.argsort(numbers)
         numbers, values = numbers[order], values[order]
@@ -169,7 +169,7 @@ class Round:
             told = values[place]
             for tile in self._whole.cut(int(numbers[place[0]]), int(numbers[place[-1]]) + 1):
                 count = tile.stop - tile.start
-                yield Part(self.number, tile, told[:count])
+                yield Part(self.number, tile, told[:count], by=by)
                 told = told[count:]
 
     def places(self, numbers: Indices) -> tuple[Tile, ...]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas
 
 SHOWN_EVENTS = 10
-COLUMNS = ("query", "iteration", "purpose", "x", "component", "evaluations", "value", "time", "reason")
+COLUMNS = ("query", "iteration", "purpose", "x", "component", "evaluations", "value", "time", "by", "reason")
 
 
 def history(path: str | os.PathLike[str], **given: Any) -> Iterator[tuple[Session, Event, Open | None]]:
@@ -57,7 +57,7 @@ def evaluations(path: str | os.PathLike[str], **given: Any) -> pandas.DataFrame:
         A row for each evaluation, or for each mean over components that came as one value. ``query``,
         ``iteration`` and ``purpose`` say why it was asked; ``x`` and ``component`` (-1: a mean) what;
         ``evaluations`` how many single evaluations the value is the mean of; ``value`` is NaN if it
-        failed, for the ``reason`` given; ``time`` in seconds of the run.
+        failed, for the ``reason`` given; ``time`` in seconds of the run; ``by``: the worker, or who said so at a desk.
 
     Notes
     -----
@@ -80,7 +80,7 @@ def _rows(asked: Open, event: Event, iteration: int) -> Iterator[tuple[object, .
         case Part() if event.tile.stop:
             found = zip(single_evaluations(query, event.tile), event.values.tolist(), strict=False)
             for (x, component), value in found:
-                yield event.query, iteration, line, x, component, 1, value, event.seconds, ""
+                yield event.query, iteration, line, x, component, 1, value, event.seconds, event.by, ""
         case Part():
             yield from _means(query, event, event.tile, iteration)
         case Answered() if not asked.parts:
@@ -92,12 +92,12 @@ def _rows(asked: Open, event: Event, iteration: int) -> Iterator[tuple[object, .
                 single = single_evaluations(query, tile)
                 for x, component in single:
                     yield (
-                        event.query, iteration, FAILED, x, component, 1, np.nan, event.seconds, event.reason
+                        event.query, iteration, FAILED, x, component, 1, np.nan, event.seconds, event.by, event.reason
                     )  # fmt: skip
                 if not single:  # a tile of a vectorised function
                     cost = query.tile_cost(tile)
                     yield (
-                        event.query, iteration, FAILED, None, -1, cost, np.nan, event.seconds, event.reason
+                        event.query, iteration, FAILED, None, -1, cost, np.nan, event.seconds, event.by, event.reason
                     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def _means(
         for x, value in zip(query.points(anchor, tile)[here], values[here].tolist(), strict=False):
             mean = value / shares
             yield (
-                event.query, iteration, query.purpose.line, x, component, count, mean, event.seconds, ""
+                event.query, iteration, query.purpose.line, x, component, count, mean, event.seconds, event.by, ""
             )  # fmt: skip
 
 

@@ -279,6 +279,8 @@ class Attempts:
         if outcome.parts:
             self.answering.in_a_row = 0
         news = [part for part in outcome.parts if answer.fill(part)]
+        if outcome.by:
+            answer.by[outcome.by] = None
         if session is None:
             self.answered = answer.complete
             return
@@ -289,7 +291,7 @@ class Attempts:
         for tile, sums in news if not whole or self._is_kept_apart(session, answer) else ():
             for named, place in job.tiles(tile):
                 values = sums.values if job.rows is None else sums.values.reshape(-1)[place]
-                session.put(Part(job.number, named, values, sums.squares))
+                session.put(Part(job.number, named, values, sums.squares, outcome.by))
         if whole:
             self.tell(session, answer)
             return
@@ -307,7 +309,7 @@ class Attempts:
     def tell(self, session: Session, answer: OpenAnswer) -> None:
         self.answered = True
         try:
-            session.tell(answer.query, answer.answer())
+            session.tell(answer.query, answer.answer(), by=", ".join(answer.by))
         except AnswerRefused as error:  # paid for and given up, so that the run can go on with another
             asked = session.rules.open
             session.fail(0 if asked is None else asked.left, str(error))
@@ -328,7 +330,7 @@ class Attempts:
         what = "Diagnosis" if session is None else f"Query {job.number}"
         logger.warning("%s, attempt %d: %s", what, attempt, error)
         named = tuple(one for one, _ in job.tiles(first))
-        event = Failed(job.number, named, cost, error.reason)
+        event = Failed(job.number, named, cost, error.reason, by=outcome.by)
         self.interrupted |= isinstance(error, KeyboardStop)
         if isinstance(error, Escaped):
             self.error = error
@@ -341,7 +343,7 @@ class Attempts:
         asked = session.rules.open
         short = session.remaining - cost < (0 if asked is None else asked.left)
         if job.rows is not None and (short or self._gives_row_up(session, attempt)):
-            session.put(Failed(job.number, named, cost, error.reason, lost=True))
+            session.put(replace(event, lost=True))
             self.answered |= session.number != self.number
             self._skip(outcome)
             return None

@@ -31,6 +31,7 @@ class Outcome(NamedTuple):
     left: Sequence[Tile] = ()
     error: EvaluationError | None = None
     recomputed: int = 0
+    by: str = ""
 
 
 class Engine(Protocol):

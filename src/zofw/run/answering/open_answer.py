@@ -40,6 +40,7 @@ class OpenAnswer:
         self._cells: dict[int, tuple[Array, NDArray[np.bool_]]] = {}
         self._places: dict[Tile, int] = {}
         self._ends: list[int] = []
+        self.by: dict[str, None] = {}  # who evaluated, in order
         self.left_out: set[int] = set()  # positions of the batch whose components failed
         self._tables: dict[int, Array] = {}  # of single evaluations, from which one may be left out
         several = query.size > 1 and not query.each

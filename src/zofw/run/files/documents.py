@@ -15,7 +15,8 @@ import sys
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypeAlias
+from types import UnionType
+from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -214,3 +215,33 @@ def _digest(array: np.ndarray) -> str:
     return hashlib.sha256(
         np.ascontiguousarray(array).tobytes() + str((array.dtype.str, array.shape)).encode()
     ).hexdigest()
+
+
+def fits(value: object, hint: type) -> bool:
+    """Return True if a value is of a declared type: whole numbers at least 0, arrays of finite numbers, dataclasses field by field."""
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind is UnionType:
+        return any(fits(value, one) for one in inner)
+    if kind is np.ndarray:
+        return is_finite(value)
+    if kind is int:
+        return type(value) is int and value >= 0
+    if kind is float:
+        return type(value) in (int, float)
+    if not isinstance(value, kind):
+        return False
+    if isinstance(value, Mapping):
+        return all(fits(key, inner[0]) and fits(item, inner[1]) for key, item in value.items())
+    if isinstance(value, (list, tuple)) and inner:
+        return all(fits(item, inner[0]) for item in value)
+    if dataclasses.is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return all(
+            fits(vars(value)[part.name], hints[part.name]) for part in dataclasses.fields(kind) if part.init
+        )
+    return True
+
+
+def is_finite(array: object) -> bool:
+    """Return True for an array of finite numbers."""
+    return isinstance(array, np.ndarray) and array.dtype.kind in "fiub" and bool(np.isfinite(array).all())

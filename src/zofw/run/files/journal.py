@@ -19,6 +19,7 @@ behind the last entry.
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import hashlib
 import json
@@ -27,29 +28,21 @@ import math
 import os
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from zofw.core import Array, Tile
-from zofw.run.files.documents import FileError, other_version
+from zofw.run.files.documents import FileError, fits, other_version
 from zofw.run.record.status import Status
-from zofw.run.session.events import (
-    KINDS,
-    Answered,
-    Diagnosed,
-    Dropped,
-    Event,
-    Extended,
-    Failed,
-    Part,
-    Stopped,
-)
+from zofw.run.session.events import KINDS, Answered, Event, Part
 
 logger = logging.getLogger("zofw")
 
-LETTERS, VERSION = b"ZOFWJRNL", 3
+LETTERS, VERSION = b"ZOFWJRNL", 4
 HEAD = struct.Struct("<8sH16s")  # letters, version, identity
 FRAME = struct.Struct("<Q8s")  # length of the body, digest
 BODY = struct.Struct("<BQQdI")  # kind, serial, query, seconds, length of the fields
@@ -57,46 +50,26 @@ BASE = 0  # the kind of the first entry
 SYNC_SECONDS = 1.0
 ROOM = 1 << 17  # bytes that are reserved ahead
 NOT_HERE = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # file systems that cannot reserve
-NUMBERS = {kind: number for number, kind in enumerate(KINDS, 1)}
 
 
 def pack(serial: int, event: Event) -> bytes:
-    """Return the body of an event's entry."""
-    text, arrays = _fields(event)
-    parts = [BODY.pack(NUMBERS[type(event)], serial, event.query, event.seconds, len(text)), text]
-    for array in arrays:
-        parts.append(struct.pack(f"<B{array.ndim}Q", array.ndim, *array.shape))
-        parts.append(np.ascontiguousarray(array, dtype="<f8").tobytes())
+    """Return the body of an event's entry; fields at the end that have their default are left out."""
+    form, given = FORMS[type(event)], vars(event)
+    plain = [given[name] for name in form.plain]
+    while plain and plain[-1] == form.defaults[len(plain) - 1]:
+        plain.pop()
+    text = json.dumps(plain).encode() if plain else b""
+    parts = [BODY.pack(form.kind, serial, event.query, event.seconds, len(text)), text]
+    for name in form.arrays:
+        if (array := given[name]) is not None:
+            parts.append(struct.pack(f"<B{array.ndim}Q", array.ndim, *array.shape))
+            parts.append(np.ascontiguousarray(array, dtype="<f8").tobytes())
     return b"".join(parts)
-
-
-def _fields(event: Event) -> tuple[bytes, tuple[Array, ...]]:
-    """Return what an entry has of an event beyond its query and its time."""
-    fields: object
-    arrays: tuple[Array, ...] = ()
-    match event:
-        case Answered():
-            return b"", (event.values,) if event.variance is None else (event.values, event.variance)
-        case Part():
-            fields = list(event.tile)
-            arrays = (event.values,) if event.squares is None else (event.values, event.squares)
-        case Failed():
-            tiles = [list(tile) for tile in event.tiles]
-            fields = [tiles, event.cost, event.reason, event.again, event.lost, event.replaced]
-        case Dropped():
-            return b"", ()
-        case Diagnosed():
-            fields = [event.row, event.value, event.cost]
-        case Extended():
-            fields = [dict(event.limits), event.turn]
-        case Stopped():
-            fields = [event.status.name, event.turn, event.reason]
-    return json.dumps(fields).encode(), arrays
 
 
 def unpack(body: bytes) -> tuple[int, Event]:
     """Return the serial and the event of an entry, or raise ValueError if no run wrote it."""
-    kind, serial, query, seconds, length = BODY.unpack_from(body)
+    number, serial, query, seconds, length = BODY.unpack_from(body)
     at, arrays = BODY.size + length, []
     fields = json.loads(body[BODY.size : at]) if length else []
     while at < len(body):
@@ -107,39 +80,31 @@ def unpack(body: bytes) -> tuple[int, Event]:
             raise ValueError("an array is longer than its entry")
         arrays.append(np.frombuffer(body[at : at + size], dtype="<f8").astype(float).reshape(shape))
         at += size
-    if not 1 <= kind <= len(KINDS) or not 0 <= seconds < math.inf:
+    if not 1 <= number <= len(KINDS) or not 0 <= seconds < math.inf:
         raise ValueError("an entry has a kind or a time that cannot be")
-    return serial, _event(KINDS[kind - 1], query, seconds, fields, arrays)
+    kind = KINDS[number - 1]
+    form = FORMS[kind]
+    if not isinstance(fields, list) or len(fields) > len(form.plain) or len(arrays) > len(form.arrays):
+        raise ValueError("an entry has more fields or arrays than its kind")
+    given = dict(zip(form.plain, fields, strict=False))
+    for name, value in given.items():
+        given[name] = REVIVED[name](value) if name in REVIVED else value
+    event = kind(query, seconds=seconds, **given, **dict(zip(form.arrays, arrays, strict=False)))
+    _check(event, form, arrays)
+    return serial, event
 
 
-def _event(kind: type[Event], query: int, seconds: float, fields: list[object], arrays: list[Array]) -> Event:
-    """Return an event from what its entry has."""
-    values = (*arrays, None)
-    axes = [array.ndim for array in arrays]
-    loose = kind is Answered and len(arrays) == 1  # NaN for rows that have not come
+def _check(event: Event, form: Form, arrays: list[Array]) -> None:
+    """Raise ValueError if no run can have had the event."""
+    for name in form.plain:
+        if name != "row" and not fits(vars(event)[name], form.hints[name]):
+            raise ValueError(f"an entry has {name} = {vars(event)[name]!r:.60}")
+    axes = 1 if isinstance(event, Part) and event.tile.stop else 2
+    loose = isinstance(event, Answered) and len(arrays) == 1  # NaN for rows that have not come
+    if any(array.ndim != axes for array in arrays) or axes < len(arrays):
+        raise ValueError("an entry has other arrays than its kind")
     if any(np.isinf(array).any() or (not loose and np.isnan(array).any()) for array in arrays):
         raise ValueError("an entry has numbers that cannot be")
-    match kind.__name__, fields:
-        case "Answered", [] if axes in ([2], [2, 2]):
-            return Answered(query, arrays[0], values[1], seconds=seconds)
-        case "Part", [*numbers] if axes in ([1], [2], [2, 2]):
-            tile = _tile(numbers)
-            if bool(tile.stop) == (axes == [1]):
-                return Part(query, tile, arrays[0], values[1], seconds=seconds)
-        case "Failed", [list(tiles), int(cost), str(reason), int(again), *ends] if min(cost, again) >= 0:
-            whole = tuple(_tile(tile) for tile in tiles)
-            if 0 < len(ends) < 3 and all(isinstance(end, bool) for end in ends):
-                lost, replaced = ends[0] is True, ends[1:] == [True]
-                return Failed(query, whole, cost, reason, again, lost, replaced, seconds=seconds)
-        case "Dropped", []:
-            return Dropped(query, seconds=seconds)
-        case "Diagnosed", [int(row), float(value), int(cost)] if cost >= 0:
-            return Diagnosed(query, row, value, cost, seconds=seconds)
-        case "Extended", [dict(limits), int(turn)]:
-            return Extended(query, limits, turn, seconds=seconds)
-        case "Stopped", [str(status), int(turn), str(reason)] if status in Status.__members__:
-            return Stopped(query, Status[status], turn, reason, seconds=seconds)
-    raise ValueError("an entry has other fields or arrays than its kind")
 
 
 def _tile(numbers: object) -> Tile:
@@ -149,6 +114,34 @@ def _tile(numbers: object) -> Tile:
     if not all(type(number) is int and number >= 0 for number in numbers):
         raise ValueError("a tile has whole numbers of at least 0")
     return Tile(*numbers)
+
+
+class Form(NamedTuple):
+    """How an event is written: its number, its fields for JSON with their defaults, its arrays, all types."""
+
+    kind: int
+    plain: list[str]
+    defaults: list[object]
+    arrays: list[str]
+    hints: dict[str, Any]
+
+    @classmethod
+    def of(cls, number: int, kind: type[Event]) -> Form:
+        hints = get_type_hints(kind)
+        named = {one.name: one for one in dataclasses.fields(kind) if one.name not in ("query", "seconds")}
+        arrays = [
+            name
+            for name in named
+            if np.ndarray in {get_origin(h) for h in (hints[name], *get_args(hints[name]))}
+        ]
+        plain = [name for name in named if name not in arrays]
+        return cls(number, plain, [named[name].default for name in plain], arrays, hints)
+
+
+FORMS = {kind: Form.of(number, kind) for number, kind in enumerate(KINDS, 1)}
+REVIVED: dict[str, Callable[[Any], object]] = {
+    "tile": _tile, "tiles": lambda tiles: tuple(map(_tile, tiles)), "status": Status
+}  # fmt: skip
 
 
 class Journal:

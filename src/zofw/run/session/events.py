@@ -2,7 +2,8 @@
 
 Every event has the number of the query that was open when it came and the seconds of the run, which
 are set when it is put; nothing changes it after that. None of them holds a clock, a file or a
-function, so the same events give the same run at any time.
+function, so the same events give the same run at any time. ``by`` names who evaluated: a worker, a
+person at a desk; nothing depends on it. The log writes the fields in their order.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ class Answered:
     query: int
     values: Array
     variance: Array | None = None
+    by: str = ""
     seconds: float = 0.0
 
 
@@ -33,6 +35,7 @@ class Part:
     tile: Tile
     values: Array
     squares: Array | None = None
+    by: str = ""
     seconds: float = 0.0
 
 
@@ -52,6 +55,7 @@ class Failed:
     again: int = 0
     lost: bool = False
     replaced: bool = False
+    by: str = ""
     seconds: float = 0.0
 
 

@@ -9,8 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from zofw.core import (
     Purpose,
     State,
 )
-from zofw.run.files.documents import FileError
+from zofw.run.files.documents import FileError, fits, is_finite
 from zofw.run.files.store import RunFiles, read_saved
 from zofw.run.given import entropy_of
 from zofw.run.record.run import FAILED, Run
@@ -200,41 +199,12 @@ def check_run(run: Run, region: ConvexSet, example: State) -> None:
         raise Unsound(f"its iterate is no point of {region!r}")
 
 
-def fits(value: object, hint: type) -> bool:
-    """Return True if a value is of a declared type: whole numbers at least 0, arrays of finite numbers, dataclasses field by field."""
-    kind, inner = get_origin(hint) or hint, get_args(hint)
-    if kind is UnionType:
-        return any(fits(value, one) for one in inner)
-    if kind is np.ndarray:
-        return _numbers(value)
-    if kind is int:
-        return type(value) is int and value >= 0
-    if kind is float:
-        return type(value) in (int, float)
-    if not isinstance(value, kind):
-        return False
-    if isinstance(value, Mapping):
-        return all(fits(key, inner[0]) and fits(item, inner[1]) for key, item in value.items())
-    if isinstance(value, (list, tuple)) and inner:
-        return all(fits(item, inner[0]) for item in value)
-    if dataclasses.is_dataclass(kind):
-        hints = get_type_hints(kind)
-        return all(
-            fits(vars(value)[part.name], hints[part.name]) for part in dataclasses.fields(kind) if part.init
-        )
-    return True
-
-
 def _like(example: object, found: object) -> bool:
     """Return a part of a method's state: numbers where it had numbers, and nothing else."""
     if found is None or example is None:
         return True
     if isinstance(example, np.ndarray):
-        return isinstance(found, np.ndarray) and _numbers(found) and found.ndim == example.ndim
+        return isinstance(found, np.ndarray) and is_finite(found) and found.ndim == example.ndim
     if isinstance(example, (int, float)) and not isinstance(example, Enum):
         return isinstance(found, (int, float, np.number))
     return type(found) is type(example)
-
-
-def _numbers(array: object) -> bool:
-    return isinstance(array, np.ndarray) and array.dtype.kind in "fiub" and bool(np.isfinite(array).all())

@@ -158,10 +158,10 @@ class Session:
                 asked = self.rules.open
         return None if asked is None or self.run.status is not Status.RUNNING else asked.query
 
-    def tell(self, query: Query, answer: Answer | ArrayLike) -> None:
+    def tell(self, query: Query, answer: Answer | ArrayLike, *, by: str = "") -> None:
         """Answer the open query: an :class:`~zofw.core.Answer`, or its means as an array of shape (k, width).
 
-        The answer is checked, then kept, then counted and used.
+        The answer is checked, then kept, then counted and used. ``by`` says in the log who evaluated.
         """
         with self._lock:
             asked = self.rules.open
@@ -186,7 +186,7 @@ class Session:
                 self._assumptions(query, sound, self.run)
             self._answered = query
             self._keep(
-                Answered(asked.number, values, variance)
+                Answered(asked.number, values, variance, by)
             )  # checked, more closely than rules.check does
             self._settle()
 

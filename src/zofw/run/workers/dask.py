@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import logging
 import time
@@ -36,8 +37,9 @@ SILENCE_SECONDS = 30.0  # between two complaints about having no workers
 
 def begun(topic: str, job: str, problem: Problem, task: WorkerTask, anchors: Array) -> Found:
     """Return a task on a dask worker, which says first that it has begun."""
-    extra("distributed", "cluster").get_worker().log_event(topic, job)
-    return work_on(problem, task, anchors)
+    worker = extra("distributed", "cluster").get_worker()
+    worker.log_event(topic, job)
+    return dataclasses.replace(work_on(problem, task, anchors), by=worker.address)
 
 
 class ClientPool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import threading
 import time
 from dataclasses import dataclass
 from typing import TypeVar
@@ -123,6 +124,7 @@ class Found:
     error: EvaluationError | None = None
     seconds: float = 0.0
     unknown: bool = False  # the worker does not know the problem, and has done nothing
+    by: str = ""  # a worker
 
 
 def work(task: WorkerTask, anchors: Array, blob: bytes | None = None) -> Found:
@@ -155,7 +157,9 @@ def work_on(problem: Problem, task: WorkerTask, anchors: Array) -> Found:
     ) as interrupt:  # between two evaluations; behind the last one nothing is left to stop
         if len(sums) < len(task.tiles):
             error = blamed(interrupt)
-    return Found(sums, error, time.perf_counter() - began)
+    own = os.getpid() != task.sender.process
+    by = f"process {os.getpid()}" if own else threading.current_thread().name
+    return Found(sums, error, time.perf_counter() - began, by=by)
 
 
 def register(token: str, problem: Problem) -> None:

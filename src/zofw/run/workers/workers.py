@@ -256,14 +256,14 @@ class Workers:
         self.pace.note(units, found.seconds, time.perf_counter() - sent.when)
         again, error = vain * _cost(sent) if vain else 0, found.error
         if error is None:
-            return Outcome(answer, parts, recomputed=again)
+            return Outcome(answer, parts, recomputed=again, by=found.by)
         if answer.shards is not None:
             error = answer.shards.blame(answer.part(sent.tiles[0]), error)
         left = sent.tiles[len(parts) :]
         if parts and parts[-1].tile != sent.tiles[len(parts) - 1]:
             whole = sent.tiles[len(parts) - 1]
             left = [whole.cells(parts[-1].tile.stop, whole.stop), *left]
-        return Outcome(answer, parts, left, error, again)
+        return Outcome(answer, parts, left, error, again, found.by)
 
     def _send_again(self, sent: Sent, loss: WorkerLost) -> None:
         self.pool.check()
