@@ -125,50 +125,50 @@ class HandOver(Method):
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         whole = state.whole
-        if whole is not None:
-            if state.part is not None and whole.regime in ("certificate", "done"):
-                size = int(min(task.n, task.remaining / (AGAIN * (task.dim + 1))))
-                if size > GROWTH * len(state.part):
-                    state = yield from _interpolate(task, state, size, rng, whole.x, whole.H)
-                    return state, _info(task, state, Info())
-                regime = "model" if whole.regime == "certificate" else "done"
-                whole = replace(whole, regime=regime, bound=UNKNOWN)  # a part certifies nothing
-            if whole.regime == "certificate" and whole.bound is None and state.part is None:
-                values, explore = state.sampled.values, self._explore(task)
-                ends = explore.continued(task, whole.lowest, values, whole.value)
-                if certificate_price(task, ends) <= task.remaining < price(task, whole.frame(task)):
-                    return (yield from _certify(task, state, whole, ends, rng))
-            view = PartTask.of(task, state.part)
-            whole, info = yield from sharing(task, view, Interpolation().step(view, whole, rng))
-            state = replace(state, t=state.t + 1, x=whole.x, whole=whole)
-            return state, _info(task, state, info if state.part is None else Info())
-        random = (
-            state.sampled.values.random
-        )  # these stay with Explore-Correct, which has the whole budget then
-        view = task if random else self._view(task)
+        if whole is None:
+            return (yield from self._sample(task, state, rng))
+        if state.part is not None and whole.regime in ("certificate", "done"):
+            size = int(min(task.n, task.remaining / (AGAIN * (task.dim + 1))))
+            if size > GROWTH * len(state.part):
+                state = yield from _interpolate(task, state, size, rng, whole.x, whole.H)
+                return state, _info(task, state, Info())
+            regime = "model" if whole.regime == "certificate" else "done"
+            whole = replace(whole, regime=regime, bound=UNKNOWN)  # a part certifies nothing
+        elif whole.regime == "certificate" and whole.bound is None:
+            explore = self._explore(task)
+            ends = explore.continued(task, whole.lowest, state.sampled.values, whole.value)
+            if certificate_price(task, ends) <= task.remaining < price(task, whole.frame(task)):
+                return (yield from _certify(task, state, whole, ends, rng))
+        view = PartTask.of(task, state.part)
+        whole, info = yield from sharing(task, view, Interpolation().step(view, whole, rng))
+        state = replace(state, t=state.t + 1, x=whole.x, whole=whole)
+        return state, _info(task, state, info if state.part is None else Info())
+
+    def _sample(self, task: Task, state: State, rng: np.random.Generator) -> Step:
+        """Run a step of Explore-Correct, or hand over; random values stay there, with the whole budget then."""
+        before, random = state.sampled, state.sampled.values.random
+        view = self._view(task, random)
+        if view is not task:  # its x is compared with the start when the run is handed over
+            before = replace(before, start=None)
         try:
             if state.t > 0 and spent(view):
                 raise OutOfBudget
-            explore, before = self._explore(view), state.sampled
-            if view is not task:  # its x is compared with the start when the run is handed over
-                before = replace(before, start=None)
-            sampled, info = yield from sharing(task, view, explore.step(view, before, rng))
-            if sampled.values.random and not state.sampled.values.random:
-                sampled = replace(sampled, start=state.start)
+            sampled, info = yield from sharing(task, view, self._explore(view).step(view, before, rng))
         except OutOfBudget:
-            size = _size(task)
-            if random or size == 0:
+            if random or (size := _size(task)) == 0:
                 raise
             state = yield from _interpolate(task, state, size, rng, state.x)
             return state, _info(task, state, Info())
-        stalled = info.ending is not None and not info.ending.converged and not random
-        info = replace(info, ending=None) if stalled else info
+        if sampled.values.random and not random:
+            sampled = replace(sampled, start=state.start)
+        if info.ending is not None and not info.ending.converged and not random:
+            info = replace(info, ending=None)
         return replace(state, t=state.t + 1, x=sampled.x, sampled=sampled), info
 
-    def _view(self, task: Task) -> Task:
+    def _view(self, task: Task, random: bool = False) -> Task:
         """Return the task as Explore-Correct sees it: with its share of the budget, or all if the rest pays no part."""
         rest = math.inf if task.budget is None else task.budget - self.first
-        if rest < PART * LEAST_PART * task.dim * (task.dim + 1):
+        if random or rest < PART * LEAST_PART * task.dim * (task.dim + 1):
             return task
         return replace(task, budget=self.first)
 

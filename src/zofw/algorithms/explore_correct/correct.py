@@ -62,6 +62,13 @@ class Plan:
         self.single = sorted({i for pair in self.pairs for i in pair}) if self.apart else []
         self._set_price(m, k - first)
 
+    @property
+    def stencil(self) -> Stencil:
+        """Return that of the slopes; f at the anchor is not asked where it is known and no other value is."""
+        if not self.two_sided:
+            return Stencil.FORWARD
+        return Stencil.QUADRATIC if self.known is None else Stencil.CENTRAL
+
     def _wanting(self, task: Task, model: Model, m: int) -> list[tuple[int, int]]:
         """Return the pairs of atoms whose curvature comes from fewer components than the batch deserves."""
         share = 1 if self.pulled else 4  # at a pulled anchor an error of H is one of the slopes
@@ -111,12 +118,10 @@ def measure(
     h, live = plan.h, plan.live
     pull = 2 * max(h, plan.h2) if plan.pulled else 0.0
     anchor = state.x + pull * (o - state.x)
-    stencil = Stencil.QUADRATIC if plan.two_sided else Stencil.FORWARD
-    stencil = Stencil.CENTRAL if plan.two_sided and plan.known is not None else stencil
-    query = Query(anchor, batch, Explicit(D[:, live]), h, stencil, Purpose.LINE_SEARCH, variance=True)
+    query = Query(anchor, batch, Explicit(D[:, live]), h, plan.stencil, Purpose.LINE_SEARCH, variance=True)
     answer = yield query
     c, v, rise = np.zeros(k), np.zeros(k), np.zeros(k)
-    base = float(base_values(query, answer)[0]) if stencil.has_base or plan.known is None else plan.known
+    base = float(base_values(query, answer)[0]) if plan.stencil.has_base else plan.known or 0.0
     c[live], v[live] = slopes(query, answer)[0], variance_of(answer)
     rise[live] = (answer.values[0, : len(live)] - base) / h
     batch = answered(batch, answer)

@@ -115,8 +115,8 @@ def explore(
     walker, cost = state.walker or belief.shrunk(), min(choice.price, shown.left)
     size, b = sizes(task, state, cost)
     rounds = max(1, int(cost / (size * (b + 1))))
-    chunk = max(1, rounds // CHUNKS) if moves else rounds
-    shown.spread, shown.least = state.sketches.spread or 0.0, 0.0 if moves else state.model.spread
+    chunk, shown.least = (max(1, rounds // CHUNKS), 0.0) if moves else (rounds, state.model.spread)
+    shown.spread = state.sketches.spread or 0.0
     flat, prior = (values.unseen / h) ** 2, (values.range / values.size) ** 2 / d
     while (before := len(shown.squares)) < rounds:
         most = min(chunk, rounds - before)
@@ -134,9 +134,8 @@ def explore(
             belief, walker = belief.moved(change), walker.moved(change)
     if not shown.squares:
         raise OutOfBudget
-    state = looked(task, state, shown, size, b)
-    # nothing is learnt beyond a sweep
-    return replace(state, belief=state.belief if state.swept else belief, walker=walker if moves else None)
+    state = replace(looked(task, state, shown, size, b), walker=walker if moves else None)
+    return state if state.swept else replace(state, belief=belief)  # nothing is learnt beyond a sweep
 
 
 def looked(task: Task, state: State, shown: Shown, size: int, b: int) -> State:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from zofw.algorithms.explore_correct.moves import Moves
 from zofw.algorithms.explore_correct.state import Candidate, Choice, Proposal, State, gain
 from zofw.algorithms.model.noise import TINY
 from zofw.atoms import Atom
-from zofw.core import OutOfBudget, Task
+from zofw.core import Array, Matrix, OutOfBudget, Task
 
 DRAWS = 16  # of the belief, at most
 LEAST_EXPLORATION = 50.0  # queries
@@ -40,50 +40,68 @@ def propose(task: Task, state: State, rng: np.random.Generator, queries: float) 
     further atoms.
     """
     mean, deviation = state.belief.g, math.sqrt(state.belief.variance)
-    o, exact = state.origin, state.swept > 0
-    active, D = {atom.key() for atom in state.model.atoms}, offsets(state.model.atoms, o)
-    calls = int(min(DRAWS, max(2, queries / QUERIES_PER_CALL)))
+    exact, calls = state.swept > 0, int(min(DRAWS, max(2, queries / QUERIES_PER_CALL)))
     draws = [mean] if exact else [mean + deviation * rng.standard_normal(task.dim) for _ in range(calls)]
-    first = vertex = task.lmo(mean)
+    first = task.lmo(mean)
     length = float(np.linalg.norm(first.dense() - state.x))
-    bend = state.model.unit * length**2
-    found: dict[bytes, tuple[Atom, int, float]] = {}  # how many draws have a vertex, and its greatest promise
-    gaps, optimism, knowing, agreed = [], [], 0.0, 0
-    for g in draws:
-        vertex = first if exact else task.lmo(g, vertex)
-        slope, along = vertex.dot(g) - float(o @ g), D.T @ g
-        ahead = float(along.min()) - slope
-        gaps.append(float((state.x - o) @ g) - slope)
-        optimism.append(vertex.dot(mean) - vertex.dot(g) + float(o @ (g - mean)))
-        agreed += vertex.key() == first.key()
-        if vertex.key() not in active and ahead > 0:
-            _, times, most = found.get(vertex.key(), (vertex, 0, 0.0))
-            found[vertex.key()] = (vertex, times + 1, max(most, gain(ahead, bend)))
-            knowing += gain(ahead, bend) / len(draws)
-    along = D.T @ mean
-    ahead = float(along.min()) - first.dot(mean) + float(o @ mean)
-    found.pop(first.key(), None)
-    often = [Candidate(a, most * times / len(draws)) for a, times, most in found.values() if times >= 2]
-    often.sort(key=lambda c: -c.promise)
-    if first.key() not in active and (ahead > 0 or not state.model.tried):
-        honest = max(ahead - math.sqrt(2) * max(float(np.mean(optimism)), 0.0), 0.0)
-        often.insert(0, Candidate(first, gain(honest, bend)))
-    often = often[: max(2, len(state.model.atoms))]
+    seen = Drawn.of(task, state, draws, first, state.model.unit * length**2)
+    often = seen.candidates(state, first)
     further: list[Candidate] = []
     if exact and state.model.unit > 0:
-        moves, there = Moves(state.x), active | {c.atom.key() for c in often}
+        moves, there = Moves(state.x), seen.active | {c.atom.key() for c in often}
         moves.slide(task, mean, state.model.unit, calls)
         further = [Candidate(a, won) for key, (a, won) in moves.visited.items() if key not in there]
-    own = float(state.x @ mean) - first.dot(mean)
-    apart = float(np.std(gaps) + abs(np.mean(gaps) - own)) + state.belief.strayed * state.values.size
-    return Proposal(
-        tuple(often),
-        tuple(further),
-        knowing,
-        float(np.mean(gaps)),
-        2 * deviation * length if exact else apart,
-        bool(np.count_nonzero(first.dense()) > 1 and agreed < len(draws) / 2),
-    )
+    gap, own = float(np.mean(seen.gaps)), float(state.x @ mean) - first.dot(mean)
+    apart = float(np.std(seen.gaps) + abs(gap - own)) + state.belief.strayed * state.values.size
+    scattered = bool(np.count_nonzero(first.dense()) > 1 and seen.agreed < len(draws) / 2)
+    error = 2 * deviation * length if exact else apart
+    return Proposal(tuple(often), tuple(further), seen.knowing, gap, error, scattered)
+
+
+@dataclass
+class Drawn:
+    """What the LMO says of draws of the belief: vertices that are not active, how often and with what promise, and gaps."""
+
+    D: Matrix  # active atoms
+    bend: float  # curvature along the whole way to the first vertex
+    active: set[bytes]
+    found: dict[bytes, tuple[Atom, int, float]] = field(default_factory=dict)
+    gaps: list[float] = field(default_factory=list)
+    optimism: list[float] = field(default_factory=list)
+    knowing: float = 0.0
+    agreed: int = 0
+
+    @classmethod
+    def of(cls, task: Task, state: State, draws: list[Array], first: Atom, bend: float) -> Drawn:
+        """Ask the LMO about every draw; about the mean it has been asked."""
+        active, o, mean = {atom.key() for atom in state.model.atoms}, state.origin, state.belief.g
+        seen, vertex = cls(offsets(state.model.atoms, o), bend, active), first
+        for g in draws:
+            vertex = first if g is mean else task.lmo(g, vertex)
+            slope, along = vertex.dot(g) - float(o @ g), seen.D.T @ g
+            ahead = float(along.min()) - slope
+            seen.gaps.append(float((state.x - o) @ g) - slope)
+            seen.optimism.append(vertex.dot(mean) - vertex.dot(g) + float(o @ (g - mean)))
+            seen.agreed += vertex.key() == first.key()
+            if vertex.key() not in active and ahead > 0:
+                _, times, most = seen.found.get(vertex.key(), (vertex, 0, 0.0))
+                seen.found[vertex.key()] = (vertex, times + 1, max(most, gain(ahead, bend)))
+                seen.knowing += gain(ahead, bend) / len(draws)
+        return seen
+
+    def candidates(self, state: State, first: Atom) -> list[Candidate]:
+        """Return the vertex of the mean, its promise cleared of the winner's curse, and those that several draws have."""
+        mean, o, others = state.belief.g, state.origin, {**self.found}
+        ahead = float((self.D.T @ mean).min()) - first.dot(mean) + float(o @ mean)
+        others.pop(first.key(), None)
+        often = [
+            Candidate(a, most * times / len(self.gaps)) for a, times, most in others.values() if times >= 2
+        ]
+        often.sort(key=lambda c: -c.promise)
+        if first.key() not in self.active and (ahead > 0 or not state.model.tried):
+            honest = max(ahead - math.sqrt(2) * max(float(np.mean(self.optimism)), 0.0), 0.0)
+            often.insert(0, Candidate(first, gain(honest, self.bend)))
+        return often[: max(2, len(state.model.atoms))]
 
 
 def choose(task: Task, state: State, first: float) -> Choice:
@@ -112,32 +130,35 @@ def begins_with_sweep(task: Task) -> bool:
 
 
 def offered(task: Task, state: State, first: float) -> list[Choice]:
-    """The options that the budget pays, in the order of the table; before anything is known, a sweep of few components or exploring."""
-    proposal, random = state.proposal, state.values.random
+    """The options that the budget pays, in the order of the table."""
+    proposal = state.proposal
     if proposal is None:
-        cheap = begins_with_sweep(task) and not random
-        return [Choice("sweep", task.sweep_cost) if cheap else Choice("explore", min(first, task.remaining))]
+        return [first_look(task, state, first)]
     knowing, correcting = 0.0 if state.swept else proposal.knowing, correction(task, state, proposal)
-    hope, options = max(knowing, correcting.worth), list[Choice]()
     untried = not state.model.tried and bool(correcting.candidates)
-    if not random:
-        due = not untried and certificate_due(task, state, proposal, hope)
-        options += [Choice("certify", certificate_price(task, state), due=due)]
-    if correcting.batch and (correcting.worth > 0 or untried):
-        options += [replace(correcting, due=untried and hope <= state.values.unseen)]
-    if not random and not state.swept:
-        options += [Choice("sweep", task.sweep_cost, knowing)]
-    options = [option for option in options if option.price <= task.remaining]
-    return [*options, learning(task, state, proposal, knowing)]
+    hope = max(knowing, correcting.worth)
+    due = untried and hope <= state.values.unseen
+    options = [replace(correcting, due=due)] if correcting.worth > 0 or untried else []
+    if not state.values.random:
+        options = [certifying(task, state, proposal, hope, untried), *options]
+        options += [] if state.swept else [Choice("sweep", task.sweep_cost, knowing)]
+    return [*(o for o in options if o.price <= task.remaining), learning(task, state, proposal, knowing)]
 
 
-def certificate_due(task: Task, state: State, proposal: Proposal, hope: float) -> bool:
-    """Return True if no decrease is in sight that values show, or, at first, none that a gap of the tolerance would bring."""
-    if hope <= state.values.unseen:
-        return True
+def first_look(task: Task, state: State, first: float) -> Choice:
+    """Before anything is known: a sweep of few components, or exploring."""
+    if begins_with_sweep(task) and not state.values.random:
+        return Choice("sweep", task.sweep_cost)
+    return Choice("explore", min(first, task.remaining))
+
+
+def certifying(task: Task, state: State, proposal: Proposal, hope: float, untried: bool) -> Choice:
+    """A certificate, due where no decrease is in sight that values show, or, at first, none that a gap of the tolerance would bring."""
     enough = goal(task, state)
     hidden = 2 * proposal.gap_error if state.swept else 0.0  # what one-sided slopes cannot tell
-    return state.certificate is None and (hope <= gain(enough, state.bend) or proposal.gap - hidden <= enough)
+    near = hope <= gain(enough, state.bend) or proposal.gap - hidden <= enough
+    due = hope <= state.values.unseen or (near and state.certificate is None)
+    return Choice("certify", certificate_price(task, state), due=due and not untried)
 
 
 def learning(task: Task, state: State, proposal: Proposal, knowing: float) -> Choice:
