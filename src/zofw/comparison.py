@@ -221,21 +221,15 @@ class Comparison:
         curves = {label: [self._curve(run) for run in runs] for label, runs in self.results.items()}
         grid = query_grid([queries for runs in curves.values() for queries, _ in runs], self.budget)
         named = self._named()
-        lines: dict[bytes, Line2D] = {}
-        for label in [*(label for label in curves if label not in named), *named]:
-            heights = [held(queries, values, grid) for queries, values in curves[label]]
-            low, median, high = np.quantile(heights, QUARTILES, axis=0)
-            if label not in named:
-                ax.plot(grid, median, color=GREY, linewidth=0.7, zorder=1)
-                continue
-            if same := lines.get(median.tobytes()):  # the default is one of the methods
-                same.set_label(f"{same.get_label()} = {label}")
-                continue
-            color = PALETTE[named.index(label)]
-            (lines[median.tobytes()],) = ax.plot(grid, median, label=label, color=color, linewidth=2)
-            ax.fill_between(grid, low, high, color=color, alpha=0.16, linewidth=0)
-        if len(named) < len(curves):
-            ax.plot([], [], color=GREY, linewidth=0.7, label=f"{len(curves) - len(named)} other methods")
+        quartiles = {
+            label: np.quantile([held(*curve, grid) for curve in runs], QUARTILES, axis=0)
+            for label, runs in curves.items()
+        }
+        _draw_named(ax, grid, {label: quartiles.pop(label) for label in named})
+        for _, median, _ in quartiles.values():
+            ax.plot(grid, median, color=GREY, linewidth=0.7, zorder=1)
+        if quartiles:
+            ax.plot([], [], color=GREY, linewidth=0.7, label=f"{len(quartiles)} other methods")
         ax.set_xscale("log")
         if self.optimum is not None:
             ax.set_yscale("log")
@@ -272,6 +266,17 @@ class Comparison:
         path = Path(path)
         write_whole(path, lambda stream: stream.write(page.encode()))
         return path
+
+
+def _draw_named(ax: Axes, grid: Array, quartiles: Mapping[str, Array]) -> None:
+    """Draw the curves that have a colour and a name."""
+    lines: dict[bytes, Line2D] = {}
+    for color, (label, (low, median, high)) in zip(PALETTE, quartiles.items(), strict=False):
+        if same := lines.get(median.tobytes()):  # the default is one of the methods
+            same.set_label(f"{same.get_label()} = {label}")
+            continue
+        (lines[median.tobytes()],) = ax.plot(grid, median, label=label, color=color, linewidth=2)
+        ax.fill_between(grid, low, high, color=color, alpha=0.16, linewidth=0)
 
 
 PAGE = """<!DOCTYPE html>

@@ -5,12 +5,20 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib
+import re
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+ELSEWHERE = {
+    "maximi.*": "zofw.minimize(lambda x: -f(x), …)",
+    ".*(Bounds|Constraint)": "scipy.optimize.{name}, which zofw takes as a set",
+    "(fmin|optim|solve).*": "zofw.minimize(f, set, budget=…)",
+}
+"""Names of other libraries, as patterns, and what to write."""
 
 DEPRECATED: dict[str, str] = {}  # qualified name → version in which it is removed
 
@@ -69,17 +77,12 @@ def unknown(name: str, names: Iterable[str]) -> str:
         places |= {each: f"zofw.{home}.{each}" for each in vars(module).get("__all__", dir(module))}
     places |= {each: f"zofw.{each}" for each in names}
     sentence = f"module 'zofw' has no attribute {name!r}"
-    if name.startswith("maximi"):
-        return f"{sentence}; write zofw.minimize(lambda x: -f(x), …)."
-    if name.endswith(("Bounds", "Constraint")):
-        return f"{sentence}; write scipy.optimize.{name}, which zofw takes as a set."
-    if name.startswith(("fmin", "optim", "solve")):
-        return f"{sentence}; write zofw.minimize(f, set, budget=…)."
+    for pattern, instead in ELSEWHERE.items():
+        if re.fullmatch(pattern, name):
+            return f"{sentence}; write {instead.format(name=name)}."
     if name in places:
         return f"{sentence}; write {places[name]}."
     lower = {each.lower(): place for each, place in places.items()}
     longer = [each for each in map(str.lower, names) if each.startswith(name.lower())]
     near = longer or difflib.get_close_matches(name.lower(), lower, 1)
-    return (
-        f"{sentence}; did you mean {lower[near[0]]}?" if near else f"{sentence}; dir(zofw) lists its names."
-    )
+    return f"{sentence}; " + (f"did you mean {lower[near[0]]}?" if near else "dir(zofw) lists its names.")

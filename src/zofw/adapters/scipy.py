@@ -102,12 +102,7 @@ def _solve(
     **unknown: object,
 ) -> Result:
     """Return one call of ``scipy.optimize.minimize``."""
-    for name in (name for name, given in {"jac": jac, "hess": hess, "hessp": hessp}.items() if given):
-        warnings.warn(
-            f"zofw takes function values only and does not use {name}.", RuntimeWarning, stacklevel=3
-        )
-    if unknown:
-        warnings.warn(f"Unknown solver options: {', '.join(unknown)}", OptimizeWarning, stacklevel=3)
+    _warn({"jac": jac, "hess": hess, "hessp": hessp}, unknown)
     start = np.atleast_1d(np.asarray(x0, dtype=float))
     most = min((limit for limit in (budget, maxfev) if limit is not None), default=None)
     if most is None and maxiter is None and not {"max_iter", "max_lmo", "max_time"} & settings.keys():
@@ -123,6 +118,16 @@ def _solve(
         x0=start,
         **{name: value for name, value in options.items() if value is not None} | settings,
     )
+
+
+def _warn(derivatives: dict[str, object], unknown: dict[str, object]) -> None:
+    """Say what is not used."""
+    for name in (name for name, given in derivatives.items() if given):
+        warnings.warn(
+            f"zofw takes function values only and does not use {name}.", RuntimeWarning, stacklevel=4
+        )
+    if unknown:
+        warnings.warn(f"Unknown solver options: {', '.join(unknown)}", OptimizeWarning, stacklevel=4)
 
 
 def solved(problem: BlackBox, region: Region, most: int | None, **settings: Any) -> Result:

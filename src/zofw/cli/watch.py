@@ -19,6 +19,7 @@ from zofw.cli.console import CommandError, Json, console, plain_table, print_res
 
 if TYPE_CHECKING:
     from zofw.run.files.store import Saved
+    from zofw.run.record.run import Run
     from zofw.run.session.events import Event
 
 Curve = list[tuple[float, float]]  # queries, best value
@@ -53,13 +54,16 @@ class Snapshot:
     def over(self) -> bool:
         return self.status != zofw.Status.RUNNING.name
 
+    @property
+    def seconds_left(self) -> float:
+        """Return the seconds that the rest of the budget takes at the rate so far, 0 if that is not known."""
+        return 0.0 if self.over else (self.left or 0) * self.seconds / max(1, self.queries)
+
     def facts(self, price: float) -> dict[str, str]:
         """Return what people look for, as pairs of a name and a text."""
         spent = ", ".join(f"{count:,} {line}" for line, count in self.ledger.items() if count)
         share = f" of {self.budget:,} ({self.queries / self.budget:.0%})" if self.budget else ""
-        rest = ""
-        if self.left and self.queries and not self.over:
-            rest = f", about {clock(self.left * self.seconds / self.queries)} left"
+        rest = f", about {clock(self.seconds_left)} left" if self.seconds_left else ""
         money = f", {price * self.left:,.2f} left" if self.left is not None else ""
         facts = {
             "run": f"{self.method}, {self.status.lower()}",
@@ -94,40 +98,59 @@ def clock(seconds: float) -> str:
 
 def look(path: Path) -> Snapshot:
     """Return what the files of a run, or of a desk's folder, say now."""
-    from zofw.run.session.events import Failed, Stopped
+    from zofw.run.session.events import Stopped
 
     path = path / "run.npz" if path.is_dir() else path
     saved, log = read(path)
-    run, later, whole = saved.run, saved.events, saved.run.n == 1
-    ledger, curve = dict(run.ledger), [(row[1], row[3]) for row in run.trace.rows if not math.isnan(row[3])]
-    failed = sum(event.cost for event in later if isinstance(event, Failed))
-    ledger["failed"] += failed
-    if whole:  # the events of a sum do not say how many components they are of
-        ledger["since the last checkpoint"] = int(counted(later)[-1][0])
-        curve = [point for point in counted(log) if point[1] < math.inf] if log else curve
-    lowest = [one.value for one in (run.best, run.given) if one is not None] + [value for _, value in curve]
-    files = [file for file in (path, beside(path, "journal")) if file.exists()]
-    spent, budget = sum(ledger.values()), run.limits.budget
+    run, later = saved.run, saved.events
+    ledger, failures = spent(saved)
+    curve = curve_of(run, log)
+    known = [one.value for one in (run.best, run.given) if one is not None]
+    queries, budget = sum(ledger.values()), run.limits.budget
     ended = bool(later) and isinstance(later[-1], Stopped)
     step = max(1, len(curve) // POINTS)
     return Snapshot(
         method=run.method.name,
         status="ended, not yet closed" if ended else run.status.name.replace("_", " "),
-        queries=spent,
+        queries=queries,
         budget=budget,
-        left=None if budget is None else max(0, budget - spent),
+        left=None if budget is None else max(0, budget - queries),
         iterations=run.nit,
-        best=min(lowest, default=None),
+        best=min([*known, *(value for _, value in curve)], default=None),
         gap=run.gap,
         ledger=ledger,
-        failures=run.lost + failed,
+        failures=failures,
         workers=run.workers,
         owner=owner(path),
         under_way=under_way(saved, path),
         seconds=max([run.seconds, *(event.seconds for event in later[-1:])]),
-        silent=max(0.0, time.time() - max(file.stat().st_mtime for file in files)),
+        silent=silence(path, beside(path, "journal")),
         curve=curve[:-1:step] + curve[-1:],
     )
+
+
+def curve_of(run: Run, log: Sequence[Event]) -> Curve:
+    """Return queries and the best value so far: of a sum at its iterations, of one function at its events."""
+    if run.n == 1 and log:
+        return [point for point in counted(log) if point[1] < math.inf]
+    return [(row[1], row[3]) for row in run.trace.rows if not math.isnan(row[3])]
+
+
+def spent(saved: Saved) -> tuple[dict[str, int], int]:
+    """Return queries by purpose, and the evaluations that failed, with those since the last checkpoint."""
+    from zofw.run.session.events import Failed
+
+    run, later = saved.run, saved.events
+    failed = sum(event.cost for event in later if isinstance(event, Failed))
+    ledger = dict(run.ledger) | {"failed": run.ledger["failed"] + failed}
+    if run.n == 1:  # the events of a sum do not say how many components they are of
+        ledger["since the last checkpoint"] = int(counted(later)[-1][0])
+    return ledger, run.lost + failed
+
+
+def silence(*files: Path) -> float:
+    """Return the seconds since the last of the files was written."""
+    return max(0.0, time.time() - max(file.stat().st_mtime for file in files if file.exists()))
 
 
 def read(path: Path) -> tuple[Saved, list[Event]]:
