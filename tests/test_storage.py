@@ -124,3 +124,21 @@ def test_processes_that_begin_together_find_the_file_of_art_whole(tmp_path: Path
     ]
     assert [process.wait() for process in together] == [0, 0, 0]
     assert settle_art(Path("/proc/no/such/home")).name == "config.json"
+
+
+def test_a_file_that_a_reader_holds_is_waited_for(tmp_path, monkeypatch):
+    path, tries, replace = tmp_path / "run.npz", [], os.replace
+
+    def held(new, old):
+        tries.append(new)
+        if len(tries) < 3:
+            raise PermissionError(13, "another process reads it", str(old))
+        replace(new, old)
+
+    monkeypatch.setattr("zofw.storage.os.replace", held)
+    with pytest.raises(PermissionError):
+        write_whole(path, lambda stream: stream.write(b"one"))
+    assert len(tries) == 1 and not path.exists()
+    monkeypatch.setattr("zofw.storage.WINDOWS", True)
+    write_whole(path, lambda stream: stream.write(b"two"))
+    assert path.read_bytes() == b"two" and len(tries) == 3

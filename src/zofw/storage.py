@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import time
 import uuid
 import zipfile
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from typing import BinaryIO
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
+WINDOWS = os.name == "nt"
+PAUSES = (0.01, 0.03, 0.1, 0.3, 0.6)  # seconds
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -28,11 +31,22 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
             write(stream)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(temporary, path)
+        rename_over(temporary, path)
         sync_folder(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def rename_over(new: Path, path: Path) -> None:
+    """Rename a file over another; on Windows, wait up to a second while a reader has that one open."""
+    for pause in PAUSES if WINDOWS else ():
+        try:
+            os.replace(new, path)
+            return
+        except PermissionError:
+            time.sleep(pause)
+    os.replace(new, path)
 
 
 def sync_folder(folder: Path) -> None:

@@ -539,7 +539,7 @@ def test_a_full_disk_is_said_and_the_desk_goes_on(tmp_path, monkeypatch):
         raise full
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", refuse)
+        patch.setattr("zofw.storage.os.replace", refuse)
         with pytest.raises(StorageError, match="could not be written"):
             desk.tell(first.id, lab.values(first))
     desk.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from zofw.run.files.documents import FileError, StorageError
-from zofw.storage import read_arrays, sync_folder
+from zofw.storage import read_arrays, rename_over, sync_folder
 
 ENDINGS = (".json", ".npz")
 LONGEST = 1 << 28  # bytes of a file that is read
@@ -24,7 +24,7 @@ def put(path: Path, text: bytes, *, durable: bool = False) -> None:
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        temporary.replace(path)
+        rename_over(temporary, path)
         if durable:
             sync_folder(path.parent)
     except OSError as error:

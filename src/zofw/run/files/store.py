@@ -38,7 +38,7 @@ from zofw.run.files.journal import Journal, Reading
 from zofw.run.files.lock import Lock
 from zofw.run.record.run import Run
 from zofw.run.session.events import Answered, Event, Part
-from zofw.storage import write_whole
+from zofw.storage import rename_over, write_whole
 
 logger = logging.getLogger("zofw")
 
@@ -208,7 +208,7 @@ class RunFiles:
             part = self.journal_path.with_name(f".{self.journal_path.name}.{os.urandom(16).hex()}.part")
             made = Journal(part, identity, base=base)
             made.close()  # Windows does not rename a file that is open
-            os.replace(part, self.journal_path)
+            rename_over(part, self.journal_path)
             self._journal = Journal(self.journal_path, identity, made.size, made.digest)
         for serial, event in saved.numbered:
             self._journal.append(journal.pack(serial, event))
