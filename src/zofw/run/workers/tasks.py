@@ -11,20 +11,17 @@ import dataclasses
 import os
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from zofw.core import (
     Array,
     Batch,
-    Clips,
     Directions,
     EvaluationError,
-    Indices,
     Operator,
     Problem,
     Query,
-    Stencil,
     Tile,
 )  # fmt: skip
 from zofw.extras import extra
@@ -72,16 +69,8 @@ class WorkerTask:
     """Tiles of a query, on their way to a worker, with the query but for its anchors."""
 
     problem: str  # token under which a worker knows it
-    query: str  # token of the query, for what can be drawn once and used by several tasks
-    n: int
-    indices: Indices | None
-    directions: Directions | None
-    radius: float
-    stencil: Stencil
-    variance: bool
-    paired: bool
-    inside: Clips | None
-    each: int
+    token: str  # of the query, for what can be drawn once and used by several tasks
+    query: Query  # for the part of the batch that the tiles need
     tiles: list[Tile]
     timeout: float | None
     sender: Sender
@@ -89,31 +78,25 @@ class WorkerTask:
 
     @classmethod
     def of(
-        cls, answer: OpenAnswer, tiles: list[Tile], sender: Sender, query: str, timeout: float | None
+        cls, answer: OpenAnswer, tiles: list[Tile], sender: Sender, token: str, timeout: float | None
     ) -> WorkerTask:
-        """Tiles of one part, where the problem has several."""
+        """Return the task of tiles, which are of one part if the problem has several."""
         asked, part = answer.query, None
         if answer.shards is not None:
             part = answer.part(tiles[0])
             asked, tiles = answer.shards.local(asked, part, tiles)
-        indices = asked.batch.indices
-        if indices is not None and not asked.paired:
+        batch = asked.batch
+        if batch.indices is not None and not asked.paired:
             top, bottom = min(tile.top for tile in tiles), max(tile.bottom for tile in tiles)
-            indices = indices[top:bottom]
+            batch = Batch(batch.n, batch.indices[top:bottom])
             tiles = [tile._replace(top=tile.top - top, bottom=tile.bottom - top) for tile in tiles]
-        return cls(
-            sender.problem, query, asked.batch.n, indices, fresh(asked.directions), asked.radius, asked.stencil, asked.variance,
-            asked.paired, asked.inside, asked.each, tiles, timeout, sender, part,
-        )  # fmt: skip
+        query = replace(asked, anchors=asked.anchors[:0], batch=batch, directions=fresh(asked.directions))
+        return cls(sender.problem, token, query, tiles, timeout, sender, part)
 
     def open(self, anchors: Array) -> Query:
         """Return the query on the other side."""
-        directions = _remember(_directions, self.query, self.directions)
-        batch = Batch(self.n, self.indices)
-        return Query(
-            anchors, batch, directions, self.radius, self.stencil, variance=self.variance, paired=self.paired,
-            inside=self.inside, each=self.each,
-        )  # fmt: skip
+        directions = _remember(_directions, self.token, self.query.directions)
+        return replace(self.query, anchors=anchors, directions=directions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +159,7 @@ def fresh(part: T) -> T:
     if isinstance(part, type) or not (isinstance(part, Operator) and dataclasses.is_dataclass(part)):
         return part
     fields = {field.name: fresh(vars(part)[field.name]) for field in dataclasses.fields(part)}
-    return dataclasses.replace(part, **fields)
+    return replace(part, **fields)
 
 
 def _remember(shelf: dict[str, T], token: str, thing: T) -> T:
