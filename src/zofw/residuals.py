@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,7 +57,7 @@ class Residuals:
         vector = called(self.fun, x) if vector is None else vector
         if vector.shape != (self.outputs,):
             raise EvaluationError(
-                f"The residuals should be {self.outputs} numbers at every x; here the call returned shape {vector.shape}.",
+                f"residuals(x) returned {len(vector)} numbers, and should return {self.outputs} at every x: fill what is missing with 0.",
                 point=x,
             )
         if self.worse is not None and (np.abs(vector) >= self.worse).any():
@@ -62,7 +65,7 @@ class Residuals:
         if not np.isfinite(vector).all():
             k = int(np.flatnonzero(~np.isfinite(vector))[0])
             raise EvaluationError(
-                f"Residual {k} of {self.outputs} is {vector[k]}; a simulation that fails should return np.inf, with worse=np.inf.",
+                f"Residual {k} of {self.outputs} is {vector[k]}: return np.inf where a simulation fails, and write worse=np.inf.",
                 point=x,
             )
         return vector
@@ -78,11 +81,35 @@ def called(fun: Callable[..., ArrayLike], x: Array) -> Array:
     except Exception as error:
         raise EvaluationError(f"The residuals raised {type(error).__name__}: {error}", point=x) from error
     try:
-        return np.atleast_1d(numbers("residuals", found))
-    except TypeError as error:
-        raise EvaluationError(
-            f"The residuals should be an array of numbers; the call returned {found!r:.60}.", point=x
-        ) from error
+        vector = numbers("residuals", found)
+    except TypeError:
+        vector, said = np.zeros((0, 0)), f"it returned {found!r:.60}"
+    else:
+        said = f"it returned an array of shape {vector.shape}: " + (
+            "return .ravel() of it" if vector.size else "it is empty"
+        )
+    if vector.ndim == 1 and vector.size:
+        return vector
+    if found is None:
+        said = "it returned None"
+    elif vector.ndim == 0:
+        said = "it returned a single number: return the residuals, not the sum of their squares"
+    raise EvaluationError(f"residuals(x) should return an array of all residuals; {said}.", point=x)
+
+
+def _refuse_arguments(residuals: Callable[..., ArrayLike], n: int | None, more: Sequence[object]) -> None:
+    """Raise TypeError if residuals cannot be called with x, and i where ``n`` is given."""
+    with suppress(ValueError):  # some functions in C have no signature
+        signature = inspect.signature(residuals)
+        try:
+            signature.bind(*[None] * (1 + (n is not None)), *more)
+        except TypeError as error:
+            raise TypeError(
+                f"residuals{signature} cannot be called as residuals(x): {error}. A function that returns only residual i of n "
+                "is written residuals(x, i), with n=…." if n is None
+                else f"With n={n}, residuals should be a function of x and of the number i of one residual; "
+                f"here it is residuals{signature}. Leave n out if one call returns all residuals."
+            ) from None  # fmt: skip
 
 
 def least_squares(
@@ -157,9 +184,16 @@ def least_squares(
         start = first_known(known)
     region = as_set(set if bounds is None else _box(bounds, start))
     dim = region.fixed_dim if start is None else start.size
+    if known is not None and region.fixed_dim not in (None, dim):
+        raise ValueError(
+            f"known=(X, values) has points with {dim} numbers, and {region!r} lives in dimension {region.fixed_dim}."
+        )
     if dim is None:
         raise ValueError("The dimension is not known: give x0=….")
+    if not callable(residuals):
+        raise TypeError(f"residuals should be a function of x; got {residuals!r:.60}.")
     outer = SumOfSquares(loss, f_scale)
+    _refuse_arguments(partial(residuals, **kwargs or {}), n, args)
     settings = {**settings, "known": known, "x0": x0, "outer": outer}
 
     def fun(x: Array, *component: int) -> ArrayLike:
@@ -171,7 +205,8 @@ def least_squares(
     else:
         problem = BlackBox(lambda x, i: fun(x, i), dim=dim, n=n)
     result = solve(problem, region, **settings)  # type: ignore[arg-type]
-    result["covariance"] = _covariance(np.asarray(result["jac"]), result.fun)
+    if "jac" in result:
+        result["covariance"] = _covariance(np.asarray(result["jac"]), result.fun)
     return result
 
 
@@ -187,7 +222,12 @@ def _problem(
     """Return residuals as a problem; a first call shows m unless it is given or known."""
     known, path = settings.get("known"), settings.get("checkpoint")
     if m is None and isinstance(known, (tuple, list)):
-        m = np.atleast_2d(numbers("values of known=(X, values)", known[1])).shape[1]
+        rows = numbers("values of known=(X, values)", known[1])
+        if rows.ndim != 2:
+            raise ValueError(
+                f"known=(X, values) of least_squares has all residuals at every point, (k, m); got values of shape {rows.shape}."
+            )
+        m = rows.shape[1]
     if m is not None:
         return Residuals(fun, dim, m, worse)
     if isinstance(path, (str, os.PathLike)) and settings.get("resume") and os.path.exists(path):

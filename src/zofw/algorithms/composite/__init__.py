@@ -1,11 +1,12 @@
 r"""Composite: a function h of the numbers of all components, each of which has a model of its own.
 
-    r + 1 points, then one at a time, all components asked at each
+    r + 1 points, the first one twice, then one at a time, all components asked at each
     repeat
         MODEL  a quadratic of least change through the points of each component
                s = argmin of h(models) over X within Δ, which asks nothing; the components there; Δ and ρ by the ratio
 
-With h half a sum of squares and models that are linear at first, this is Gauss and Newton's method without derivatives.
+If the first point has other components when it is asked for again, :mod:`.noisy` takes over. With h half a sum of
+squares and models that are linear at first, this is Gauss and Newton's method without derivatives.
 
 References
 ----------
@@ -30,6 +31,7 @@ from zofw.algorithms.registry import methods
 from zofw.core import Array, Ending, Info, Query, Step, Task, objective
 
 FIRST = np.zeros(1, dtype=np.int64)
+PAYS = 2  # times the first points: a budget that pays for asking whether components repeat
 
 
 @methods.register("composite")
@@ -37,7 +39,7 @@ FIRST = np.zeros(1, dtype=np.int64)
 class Composite(Interpolation):
     """Settings of the composite method: there is nothing to tune.
 
-    Queries: n for the first vector, n·r for the first points, then n an iteration, r ≤ d the dimension of the set.
+    Queries: n for the first vector, n for whether it repeats, n·r for the first points, then n an iteration, r ≤ d the dimension of the set.
     """
 
     composes: ClassVar[bool] = True
@@ -73,26 +75,27 @@ class Composite(Interpolation):
         numbers = {"radius": state.delta, "points": float(len(state.chosen))}
         x = frame.member(state.z)
         if state.regime == "regression":
-            x = noisy.estimate(frame, cast(Models, state))
+            x, numbers["noise"] = noisy.estimate(frame, cast(Models, state))
         return replace(state, t=state.t + 1, x=x), Info(
             ending=self._stalled(task, frame, state), numbers=numbers
         )
 
     def _point(self, task: Task, frame: Frame, state: Models, rng: np.random.Generator) -> Action:
         """One more point, or as many as there are directions."""
+        if state.t == 1 and task.remaining >= PAYS * task.n * (frame.rank + 1):
+            state = cast(Models, (yield from noisy.repeat(task, frame, state)))
         if state.t == 1:
-            return (yield from trust_region.design(task, frame, state))
+            return state if state.noise > 0 else (yield from trust_region.design(task, frame, state))
         if state.regime == "regression":
             return (yield from noisy.advance(task, frame, state))
         if state.regime != "model" or state.flat:
             return (yield from self._widen(task, frame, state, rng))
-        if state.doubtful:
-            return (yield from noisy.repeat(task, frame, state))
-        after = cast(Models, (yield from trust_region.advance(task, frame, state)))
-        return replace(after, doubtful=noisy.suspected(state, after))
+        return (yield from trust_region.advance(task, frame, state))
 
     def report(self, task: Task, state: Models, x: Array) -> Mapping[str, object]:
         """Return the numbers of all components at x, their Jacobian by the models, and how far that changes nearby."""
+        if not len(state.vectors):
+            return {}
         frame = state.frame(task)
         s, ways = frame.inward(x) - state.z, frame.inward(state.origin + np.eye(task.dim))
         same = np.flatnonzero((state.points == frame.inward(x)).all(axis=1)[: len(state.vectors)])

@@ -45,7 +45,6 @@ class Models(State):
     vectors: Array = field(default_factory=lambda: np.zeros((1, 0)))  # (N, M)
     J: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (M, r), at the best point
     C: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))  # (M, r, r)
-    doubtful: bool = False  # noise may be why the last step did not lower h
     noises: tuple[float, float] = (0.0, 0.0)  # of a component: additive, relative
     sigma: Array = field(default_factory=lambda: np.zeros(0))  # (M,), near the best point
     P: Array = field(

@@ -7,8 +7,8 @@ r"""Noisy components: one regression of all of them, sampled where their change 
             ask x + s where h falls visibly; else a point along the direction that is known least for what it changes,
             as far as the components change by a few times their noise
 
-m components at N points say well what is noise and what is curvature, whose third order grows with it. σ comes from the best point,
-asked for twice once a step failed by no more than noise explains. A shrinking Δ stays above the length where noise hides all.
+m components at N points say well what is noise and what is curvature, whose third order grows with it. σ comes from the first point,
+which is asked for twice. Δ stays above the length where noise hides all, and grows where a step of that length shows no decrease.
 
 References
 ----------
@@ -24,6 +24,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from zofw.algorithms.composite.model import Models, outer_of
+from zofw.algorithms.interpolation.design import first_points
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.state import Action, ask
 from zofw.algorithms.interpolation.subproblem import nearest
@@ -36,7 +37,8 @@ WILD = 1e6  # times the noise near x: a point that noisy is left out
 LEAST = 1e-2  # of the mean noise: that of a component at least
 FAILED = 0.1  # of the promised decrease: below, a step failed
 GOOD = 0.7
-SUSPECTED = 2.0  # times the least change between two points: an error of the models that noise may explain
+SHARES = (0.01, 0.15)  # of the width: the first radius, by the root of the share of noise
+EDGE = 0.9  # of Δ: a step of that length that shows no decrease could with a larger Δ
 STOCHASTIC = 1e-12  # of a value: two at one point differ by more than rounding
 SHOW = 2.0  # times the noise of h: a decrease that a value shows
 SHOWN = 4.0  # times the noise of all components: the change at a designed point
@@ -56,32 +58,24 @@ class Regression(NamedTuple):
     covariance: Array  # of a column of beta
 
 
-def suspected(before: Models, state: Models) -> bool:
-    """Return True if the last step failed by no more than noise explains: two vectors then differ by that at least."""
-    if state.ratio == before.ratio or state.ratio >= FAILED or not np.isnan(state.noise):
-        return False
-    error = state.vectors[-1] - before.at(state.points[-1] - before.z)
-    V = before.vectors[before.chosen]
-    squares = (V**2).sum(1)
-    apart = squares[:, None] + squares - 2 * V @ V.T
-    apart[np.diag_indices(len(V))] = np.inf
-    return bool(float(error @ error) <= SUSPECTED * float(apart.min()))
-
-
 def repeat(task: Task, frame: Frame, state: Models) -> Action:
-    """Ask for the best point once more: do components repeat?"""
+    """Ask for the first point once more; if components do not repeat, the first points are as far as the noise is large."""
     again = (yield Query(state.lowest, task.all, purpose=Purpose.NOISE, each=task.each)).values
-    before, state = state.vectors[state.best], replace(state, doubtful=False)
+    before = state.vectors[state.best]
     same = np.abs(again[0] - before).max() <= STOCHASTIC * np.abs(before).max()
     if same or max(again.max(), before.max()) >= WORST:
-        return replace(state, noise=0.0 if same else np.nan)
+        return replace(state, noise=0.0)
     noises = noise_of(again[0], before)
     value = objective(task.outer, again)
-    return fitted(frame, replace(
+    state = replace(
         state, regime="regression", noises=noises, noise=float(np.abs(value[0] - state.value)),
         points=np.vstack([state.points, state.z]), vectors=np.vstack([state.vectors, again]),
         values=np.append(state.values, value),
-    ))  # fmt: skip
+    )  # fmt: skip
+    share = np.sqrt(np.linalg.norm(state.deviation(before)) / (np.linalg.norm(before) + 1e-300))
+    state = replace(state, delta=float(np.clip(share, *SHARES)) * state.width)
+    edges = first_points(frame, state.z, state.delta)[: int(task.remaining // task.n)]
+    return fitted(frame, cast(Models, (yield from ask(task, frame, state, edges))))
 
 
 def noise_of(first: Array, second: Array) -> tuple[float, float]:
@@ -94,8 +88,8 @@ def noise_of(first: Array, second: Array) -> tuple[float, float]:
 
 def advance(task: Task, frame: Frame, state: Models) -> Action:
     """One more point: at the minimiser of the models, or where they are known least."""
-    h, found = outer_of(frame), state.step(frame)
-    before, noise, delta = float(h.of(state.centre[None])[0]), _noise(frame, state), state.delta
+    found = state.step(frame)
+    before, noise, delta = _value(frame, state), _noise(frame, state), state.delta
     dear = _loss(state, noise)
     if found.decrease > (min(SHOW * noise, dear) if state.ratio >= FAILED else dear):
         state = cast(Models, (yield from ask(task, frame, state, state.z[None, :] + found.s)))
@@ -106,15 +100,23 @@ def advance(task: Task, frame: Frame, state: Models) -> Action:
             delta = max(delta, 2 * float(np.linalg.norm(found.s)))
     else:
         state = cast(Models, (yield from ask(task, frame, state, _design(frame, state)[None, :])))
-        ratio = 1.0
+        ratio, short = 1.0, float(np.linalg.norm(found.s)) > EDGE * delta
+        delta = min(2 * delta, FARTHEST * state.size) if short else delta
     return fitted(frame, replace(state, delta=delta, ratio=ratio))
 
 
-def estimate(frame: Frame, state: Models) -> Array:
-    """Return the minimiser of the models where no value could show that it is lower, the best point otherwise."""
-    found = state.step(frame)
-    hidden = found.decrease <= SHOW * _noise(frame, state)
-    return frame.member(state.z + found.s) if hidden else state.lowest
+def estimate(frame: Frame, state: Models) -> tuple[Array, float]:
+    """Return the minimiser of the models where no value could show that it is lower, the best point otherwise; and the noise of h."""
+    found, noise = state.step(frame), _noise(frame, state)
+    return frame.member(state.z + found.s) if found.decrease <= SHOW * noise else state.lowest, noise
+
+
+def _value(frame: Frame, state: Models) -> float:
+    """Return h at the best point as values show it: noise adds ½ Σ h″_k σ_k²."""
+    h = outer_of(frame)
+    bend = h.curvature(state.centre)
+    more = 0.0 if bend is None else 0.5 * float(bend @ state.sigma**2)
+    return float(h.of(state.centre[None])[0]) + more
 
 
 def _noise(frame: Frame, state: Models) -> float:
