@@ -29,6 +29,18 @@ def test_the_small_quadratic_programme_is_solved_however_long_its_valleys(k):
     np.testing.assert_allclose(v, best, atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_small_quadratic_programme_is_solved_where_rounding_bends_it_down(seed):
+    """A Hessian of rank one over many atoms: what it has beside its one eigenvalue is rounding of both signs."""
+    draw = np.random.default_rng(seed)
+    u, c, w = 80 * draw.standard_normal(60), draw.standard_normal(60), draw.dirichlet(np.ones(60))
+    noise = 1e-9 * draw.standard_normal((60, 60))
+    H = np.outer(u, u) + noise + noise.T
+    p = simplex_step(c, H, w)
+    slopes = c + H @ p
+    assert slopes[w + p > 0].max() - slopes.min() < 1e-9
+
+
 @pytest.mark.parametrize("d", [2, 9, 40])
 def test_a_wrong_gradient_passes_the_test_of_a_certificate_no_oftener_than_it_says(d):
     """|eᵀu| < ‖e‖/13 for two Gaussian u: four times in a thousand, whatever e and d."""

@@ -33,7 +33,10 @@ def simplex_step(c: Array, H: Array, w: Array) -> Array:
 
 
 def newton(v: Array, g: Array, H: Array) -> Array:
-    """The step to the minimiser on the atoms with weight, or as far as the first of them loses its own; 0 where that is no descent."""
+    """Return the step to the minimiser on the atoms with weight, or as far as the first of them loses its own.
+
+    Where the model bends down along the step, by rounding if H has a low rank, it goes downhill and all the way.
+    """
     step, heavy = np.zeros_like(v), int(np.argmax(v))
     others = np.flatnonzero(v)
     others = others[others != heavy]
@@ -45,8 +48,9 @@ def newton(v: Array, g: Array, H: Array) -> Array:
         except np.linalg.LinAlgError:
             return step
         step[heavy] = -step[others].sum()
+        step *= -np.sign(g @ step)
         down = step < 0
-        if not (float(g @ step) < 0 < float(step @ H @ step)):
-            return np.zeros_like(v)
-        step *= min(1.0, float((v[down] / -step[down]).min()))
+        if down.any():
+            most = float((v[down] / -step[down]).min())
+            step *= min(1.0, most) if float(step @ H @ step) > 0 else most
     return step
