@@ -10,9 +10,7 @@ import numpy as np
 from zofw.core import Array, Indices, Matrix, Operator
 from zofw.directions.implicit import at_least_one, new_key
 from zofw.directions.registry import laws
-from zofw.extras import lazy
-
-sp = lazy("scipy.sparse")
+from zofw.directions.unit_steps import picked
 
 
 def random_subset(key: int, dim: int, count: int) -> Indices:
@@ -58,9 +56,7 @@ class Coordinates(Operator):
         return np.asarray(g, dtype=float)[self.index]
 
     def product(self, Z: Matrix) -> Array:
-        return np.asarray(
-            sp.csc_array(Z)[:, self.index].todense() if sp.issparse(Z) else np.asarray(Z)[:, self.index]
-        )
+        return picked(Z, self.index)
 
 
 class OrthonormalColumns:

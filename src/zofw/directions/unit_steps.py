@@ -52,5 +52,9 @@ class UnitSteps(Operator):
         return np.asarray(self.sign * np.asarray(g, dtype=float)[self.index])
 
     def product(self, Z: Matrix) -> Array:
-        columns = sp.csc_array(Z)[:, self.index].todense() if sp.issparse(Z) else np.asarray(Z)[:, self.index]
-        return np.asarray(columns * self.sign)
+        return picked(Z, self.index) * self.sign
+
+
+def picked(Z: Matrix, index: Indices) -> Array:
+    """Return Z[:, index], dense."""
+    return np.asarray(sp.csc_array(Z)[:, index].todense() if sp.issparse(Z) else np.asarray(Z)[:, index])

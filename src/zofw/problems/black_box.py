@@ -88,11 +88,11 @@ class BlackBox:
     def __post_init__(self) -> None:
         self._check_function()
         if self.n == UNSTATED:
-            object.__setattr__(self, "n", 1)
+            vars(self)["n"] = 1
         self._check_numbers()
         self._check_support()
         if self.like is not None:
-            object.__setattr__(self, "like", sample_of_kind(self.like))
+            vars(self)["like"] = sample_of_kind(self.like)
 
     def _check_function(self) -> None:
         """Raise an error if the function cannot be called with a point, and a component if n says so."""
@@ -134,20 +134,22 @@ class BlackBox:
 
     def _check_support(self) -> None:
         """Raise ValueError if the support does not list the coordinates of n components."""
+        if self.support is None or callable(self.support):
+            return
         dense = isinstance(self.support, np.ndarray) and self.support.ndim == 2
         if dense and self.support.dtype == bool:
-            object.__setattr__(self, "support", sp.csr_array(self.support))
+            vars(self)["support"] = sp.csr_array(self.support)
         elif dense and self.support.shape == (self.n, self.dim):
             raise ValueError(
                 f"BlackBox got a support that is a dense array of shape ({self.n}, {self.dim}), which may say where it is not zero or "
                 "list coordinates. Give support=array != 0 for the first, support=array.tolist() for the second."
             )
-        shape = self.support.shape if self.support is not None and sp.issparse(self.support) else None
-        if shape not in (None, (self.n, self.dim)):
-            raise ValueError(
-                f"BlackBox needs a support of shape ({self.n}, {self.dim}); got a matrix of shape {shape}."
-            )
-        if not (self.support is None or shape or callable(self.support)) and len(self.support) != self.n:
+        if sp.issparse(self.support):
+            if self.support.shape != (self.n, self.dim):
+                raise ValueError(
+                    f"BlackBox needs a support of shape ({self.n}, {self.dim}); got a matrix of shape {self.support.shape}."
+                )
+        elif len(self.support) != self.n:
             raise ValueError(
                 f"BlackBox needs the support of {self.n} components; got {len(self.support)} lists."
             )

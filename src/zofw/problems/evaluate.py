@@ -38,18 +38,17 @@ def tiles(able: Abilities, query: Query) -> list[Tile]:
     """
     if able.parts is not None:
         return able.parts.tiles(query)
-    size, structured = query.size, None if query.paired else able.structured
-    filling = 0 if structured is None else structured.rows_at_once(query)
-    if structured is not None and query.count and size <= min(TILE_COMPONENTS, filling):
-        return [Tile(0, query.count, 0, size)]
-    sides = 2 if query.stencil.two_sided else 1
-    most = able.at_once
+    most, sides = able.at_once, 2 if query.stencil.two_sided else 1
     if query.paired:
         return [Tile(left, right, left, right) for left, right in blocks(query.count, max(1, most // sides))]
-    if structured is not None:
-        return grid(query, max(1, min(size, TILE_COMPONENTS * able.tall, filling)), max(1, query.count))
-    rows = min(size, TILE_COMPONENTS, max(1, most // sides))
-    if query.variance and not query.stencil.two_sided:
+    if able.structured is not None:
+        filling = able.structured.rows_at_once(query)
+        if query.count and query.size <= min(TILE_COMPONENTS, filling):
+            return [Tile(0, query.count, 0, query.size)]
+        rows = min(query.size, TILE_COMPONENTS * able.tall, filling)
+        return grid(query, max(1, rows), max(1, query.count))
+    rows = min(query.size, TILE_COMPONENTS, max(1, most // sides))
+    if query.variance and sides == 1:
         return grid(query, max(1, min(rows, most // query.count)), query.count)
     return grid(query, rows, max(1, most // (sides * max(1, rows))))
 

@@ -311,17 +311,19 @@ class BatchRows(NamedTuple):
 
 def kernel_for(query: Query, sparse: bool, by_formula: bool = True) -> table.Row:
     """Return the kernel for a query of a linear model with sparse or dense rows, and a loss that is among the kernels or not."""
-    U, stencil = query.directions, "differences" if by_formula and not query.variance else "variance"
-    if isinstance(U, Implicit):
-        law = U.law.kernel or "other"
-        law = f"few {law}" if U.law.kernel and U.dim * U.count <= table.FEW else law
-    elif U is None:
-        law, stencil = "none", "value"
-    elif isinstance(U, UnitSteps) and query.stencil is Stencil.AHEAD:
-        law = "unit steps"
-    else:
-        law = "coordinates" if isinstance(U, Coordinates) else "other"
-    return table.KERNELS[law, "sparse" if sparse else "dense", "paired" if query.paired else stencil]
+    stencil = "differences" if by_formula and not query.variance else "variance"
+    stencil = "value" if query.directions is None else "paired" if query.paired else stencil
+    return table.KERNELS[_law(query), "sparse" if sparse else "dense", stencil]
+
+
+def _law(query: Query) -> str:
+    """Return what the table of kernels calls the directions."""
+    U = query.directions
+    if isinstance(U, Implicit) and U.law.kernel is not None:
+        return f"few {U.law.kernel}" if U.dim * U.count <= table.FEW else U.law.kernel
+    if isinstance(U, UnitSteps) and query.stencil is Stencil.AHEAD:
+        return "unit steps"
+    return "none" if U is None else "coordinates" if isinstance(U, Coordinates) else "other"
 
 
 def _joined(parts: list[Sums]) -> Sums:

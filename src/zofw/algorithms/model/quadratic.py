@@ -6,6 +6,8 @@ import numpy as np
 
 from zofw.core import Array
 
+FLAT = 1e-13  # curvature over the greatest entry of H and the step's length that is rounding
+
 
 def simplex_step(c: Array, H: Array, w: Array) -> Array:
     """p with w + p in the simplex that minimises cᵀp + ½pᵀHp, by pairwise exact steps from p = 0, and Newton steps on the support.
@@ -33,9 +35,9 @@ def simplex_step(c: Array, H: Array, w: Array) -> Array:
 
 
 def newton(v: Array, g: Array, H: Array) -> Array:
-    """Return the step to the minimiser on the atoms with weight, or as far as the first of them loses its own.
+    """Return the step to the minimiser on the atoms with weight, or as far as the first of them loses its own; 0 where that is no descent.
 
-    Where the model bends down along the step, by rounding if H has a low rank, it goes downhill and all the way.
+    A bend that is rounding, of either sign where H has a low rank, is none: the step then goes downhill, and all the way.
     """
     step, heavy = np.zeros_like(v), int(np.argmax(v))
     others = np.flatnonzero(v)
@@ -48,9 +50,12 @@ def newton(v: Array, g: Array, H: Array) -> Array:
         except np.linalg.LinAlgError:
             return step
         step[heavy] = -step[others].sum()
-        step *= -np.sign(g @ step)
+        bend, slope = float(step @ H @ step), float(g @ step)
+        flat = abs(bend) <= FLAT * float(np.abs(H).max()) * float(np.abs(step).sum()) ** 2
+        if slope == 0 or not (flat or slope < 0 < bend):
+            return np.zeros_like(v)
+        step *= -np.sign(slope)
         down = step < 0
-        if down.any():
-            most = float((v[down] / -step[down]).min())
-            step *= min(1.0, most) if float(step @ H @ step) > 0 else most
+        most = float((v[down] / -step[down]).min())
+        step *= min(1.0, most) if bend > 0 else most
     return step
