@@ -338,14 +338,19 @@ class Query:
             )
         if self.each and (self.variance or not plain):
             raise ValueError("A query for the numbers of each component takes the VALUE stencil.")
-        if self.enough is not None and (self.enough < 1 or self.size != 1 or self.each or not plain):
-            raise ValueError(
-                "enough= is a number of at least 1, for the VALUE stencil and one component; got "
-                f"{self.enough!r} with {stencil.value} and {self.size} components."
-            )
+        if self.enough is not None:
+            self._check_enough(self.enough)
         if self.paired and (plain or self.variance or stencil is Stencil.QUADRATIC):
             raise ValueError(
                 "A paired query takes the CENTRAL, FORWARD or AHEAD stencil and has no variance over its batch."
+            )
+
+    def _check_enough(self, enough: int) -> None:
+        """Raise ValueError if values of this query cannot come late."""
+        if enough < 1 or self.size != 1 or self.each or self.stencil is not Stencil.VALUE:
+            raise ValueError(
+                "enough= is a number of at least 1, for the VALUE stencil and one component; got "
+                f"{enough!r} with {self.stencil.value} and {self.size} components."
             )
 
     def _check_directions(self, U: Directions) -> None:

@@ -280,15 +280,24 @@ def sum_group(
                 put(totals, ahead, four_at(totals, ahead) + (even + odd))
                 if steps.sides == 2:
                     put(totals, ahead + b, four_at(totals, ahead + b) + (even - odd))
-    for a in range(sums.shape[1]):
+    write_sums(totals, c, steps, n, count, left, sums[g])
+
+
+@device
+def write_sums(
+    totals: Array, c: Array, steps: StencilSteps, n: int, count: int, left: int, sums: Array
+) -> None:
+    """sums = the totals of columns left, … among ``count``, and behind them Σφ(t) from the coefficients."""
+    b = totals.shape[1] // steps.sides
+    for a in range(sums.shape[0]):
         for side in range(steps.sides):
             for j in range(min(count - left, b)):
-                sums[g, a, side * count + left + j] = totals[a, side * b + j]
+                sums[a, side * count + left + j] = totals[a, side * b + j]
         if steps.base and left == 0:
             value = 0.0
             for i in range(n):
                 value += c[0, a * LINES + i]
-            sums[g, a, steps.sides * count] = value
+            sums[a, steps.sides * count] = value
 
 
 @kernel(void(int64, jit.TABLE, jit.TABLE, jit.STEPS, jit.GROUPS, int64, int64))
@@ -305,6 +314,28 @@ def product_groups(
             group.t[a * LINES : a * LINES + n] = t[a, top : top + n]
         group.along[:n, :count] = along[top : top + n]
         sum_group(group, loss, steps, n, count, 0, sums, g)
+
+
+@device
+def draw_table(U: Source, rows: Indices, points: Array, wide: int, table: Array) -> None:
+    """table = [U, zeros up to ``wide``, the points], a row for each coordinate."""
+    if U.kind == NORMALS:
+        normal_rows(U.key, rows, 0, (U.columns + 1) // 2, table, 0, len(table))
+    else:
+        sign_rows(U.key, rows, 0, U.columns, table, 0, len(table))
+    for i in range(len(table)):
+        table[i, U.columns : wide] = 0.0
+        for a in range(len(points)):
+            table[i, wide + a] = points[a, i]
+
+
+@device
+def subtract_offsets(offsets: Array, picked: Indices, top: int, n: int, t: Array) -> None:
+    """t[a·32 + i] -= c of position top + i, where there are offsets."""
+    for i in range(n if len(offsets) else 0):
+        c = offsets[picked[top + i]] if len(picked) else offsets[top + i]
+        for m in range(i, len(t), LINES):
+            t[m] -= c
 
 
 @over_rows(int64, jit.SHIFT, jit.TABLE, jit.SOURCE, jit.STEPS, boolean, jit.GROUPS, int64, int64)
@@ -325,14 +356,7 @@ def row_groups(
     group = room(k, steps.sides, wide, (k + QUAD - 1) // QUAD * QUAD if tabled else 0)
     drawn = dim if tabled else 0
     table, everywhere = np.zeros((drawn, group.along.shape[1])), np.arange(drawn)
-    if U.kind == NORMALS:
-        normal_rows(U.key, everywhere, 0, (count + 1) // 2, table, 0, len(table))
-    else:
-        sign_rows(U.key, everywhere, 0, count, table, 0, len(table))
-    for i in range(len(table)):
-        table[i, count:wide] = 0.0
-        for a in range(k):
-            table[i, wide + a] = points[a, i]
+    draw_table(U, everywhere, points, wide, table)
     t, along, offsets, picked = group.t, group.along, shift.offsets, rows.picked
     for g in range(start, stop):
         top = rows.first + g * LINES
@@ -350,10 +374,7 @@ def row_groups(
                 dot_rows(rows, group.begins, group.ends, points[a], n, t[a * LINES :])
             group_signs(U.key, rows, group.begins, group.ends, n, along)
             along[:, count:] = 0.0
-        for i in range(n if len(offsets) else 0):
-            c = offsets[picked[top + i]] if len(picked) else offsets[top + i]
-            for a in range(k):
-                t[a * LINES + i] -= c
+        subtract_offsets(offsets, picked, top, n, t)
         if shift.unit != 1.0:
             t /= shift.unit
         sum_group(group, loss, steps, n, count, 0, sums, g)

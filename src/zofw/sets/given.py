@@ -174,14 +174,15 @@ def _of_scipy(parts: Sequence[object]) -> Region | None:
     rows = [part for part in parts if isinstance(part, LinearConstraint)]
     if not parts or len(bounds) + len(rows) != len(parts) or len(bounds) > 1:
         return None
-    sides = [
-        np.asarray(side, dtype=np.float64)
-        for side in ((bounds[0].lb, bounds[0].ub) if bounds else (-np.inf, np.inf))
-    ]
-    lower, upper = (
-        side.reshape(()) if side.size == 1 else side for side in sides
-    )  # SciPy writes one number as [1.0]
+    box = bounds[0] if bounds else Bounds()
+    lower, upper = _side(box.lb), _side(box.ub)
     return _polytope(rows, lower, upper) if rows else Box(lower, upper)
+
+
+def _side(values: ArrayLike) -> Array:
+    """Return bounds as an array; SciPy writes one number for all coordinates as an array of length 1."""
+    array = np.asarray(values, dtype=np.float64)
+    return array.reshape(()) if array.size == 1 else array
 
 
 def _names(bounds: Mapping[str, object]) -> str:
