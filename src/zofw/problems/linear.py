@@ -169,13 +169,10 @@ class LinearModel(ABC):
 
     def _along_coordinates(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
         """Return the same along coordinates, from the non-zeros alone: Σ_i φ(t_i ± μa_ij) = Σ_i φ(t_i) + Σ_{i : a_ij ≠ 0} change."""
-        wanted, rows, place = coordinates(query, tile), part.sparse, None
-        if len(wanted) < self.dim:
-            place = np.full(self.dim, -1, dtype=np.int64)
-            place[wanted] = np.arange(len(wanted))
+        (width, place), rows = coordinates(query, tile), part.sparse
         t, steps = part.margins(query.anchors) / self.unit, self._steps(query)
-        by = kernels.settled or kernels.routines(len(t) * steps.sides * (rows.about + len(wanted)))
-        found = by.coordinate_sums(str(self.formula), rows, place, len(wanted), t, steps)
+        by = kernels.settled or kernels.routines(len(t) * steps.sides * (rows.about + width))
+        found = by.coordinate_sums(str(self.formula), rows, place, width, t, steps)
         return self._scaled(found if query.stencil.has_base and tile.first else found[:, :-1])
 
     def _table(self, query: Query, tile: Tile, part: BatchRows) -> Sums:

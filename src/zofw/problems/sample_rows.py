@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,7 @@ sp = lazy("scipy.sparse")
 SMALL = 64  # sides up to which a largest singular value comes from a full decomposition
 
 
-class Touched:
+class Touched(NamedTuple):
     """The non-zeros of s rows in the coordinates of a tile: where a step along one of them
     changes something.
 
@@ -31,22 +31,19 @@ class Touched:
     ``step`` have an entry (i, j, μa_ij) for each.
     """
 
-    def __init__(self, row: Indices, column: Indices, step: Array, rows: int, width: int) -> None:
-        self.row, self.column, self.step = row, column, step
-        self.rows, self.width = rows, width
+    row: Indices
+    column: Indices
+    step: Array
+    rows: int
+    width: int
 
     @classmethod
     def of(cls, query: Query, tile: Tile, rows: csr_array) -> Touched:
         """From CSR rows; column counts from the left edge of the tile, and step is μa_ij."""
-        row = row_of(rows)
-        wanted = coordinates(query, tile)
-        if len(wanted) == rows.shape[1]:
-            return cls(row, rows.indices, query.radius * rows.data, rows.shape[0], len(wanted))
-        place = np.full(rows.shape[1], -1, dtype=np.int64)
-        place[wanted] = np.arange(len(wanted))
-        column = place[rows.indices]
+        row, (width, place) = row_of(rows), coordinates(query, tile)
+        column = rows.indices if place is None else place[rows.indices]
         inside = column >= 0
-        return cls(row[inside], column[inside], query.radius * rows.data[inside], rows.shape[0], len(wanted))
+        return cls(row[inside], column[inside], query.radius * rows.data[inside], rows.shape[0], width)
 
     def sum(self, entries: Array) -> Array:
         """Return sums over each column, in the order of the rows."""
@@ -81,10 +78,15 @@ def paired_product(directions: Directions, rows: Any, left: int, right: int) -> 
     return out
 
 
-def coordinates(query: Query, tile: Tile) -> Indices:
-    """Return the coordinates of a tile whose directions are unit vectors."""
+def coordinates(query: Query, tile: Tile) -> tuple[int, Indices | None]:
+    """Return how many coordinates a tile of unit vectors has, and the place of each among them, −1 for none; None for all in order."""
     assert isinstance(query.directions, Coordinates)
-    return query.directions.index[tile.left : tile.right]
+    wanted, dim = query.directions.index[tile.left : tile.right], query.directions.dim
+    if len(wanted) == dim:
+        return dim, None
+    place = np.full(dim, -1, dtype=np.int64)
+    place[wanted] = np.arange(len(wanted))
+    return len(wanted), place
 
 
 def samples(owner: str, Z: ArrayLike | Matrix, y: ArrayLike) -> tuple[Any, Array]:
