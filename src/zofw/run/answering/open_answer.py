@@ -38,6 +38,7 @@ class OpenAnswer:
         self._left = len(self.tiles)
         self._sums: list[Sums | None] = [None] * self._left
         self._cells: dict[int, tuple[Array, NDArray[np.bool_]]] = {}
+        self._replaces = False  # a value by a stand-in
         self._places: dict[Tile, int] = {}
         self._ends: list[int] = []
         self.by: dict[str, None] = {}  # who evaluated, in order
@@ -126,7 +127,7 @@ class OpenAnswer:
         tile, query = self.tiles[number], self.query
         points = query.width if len(self.tiles) == 1 and not query.each else query.tile_width(tile)
         table = values.reshape(len(query.anchors), points, -1)
-        if self._stand_ins is not None and np.isnan(table).any():
+        if self._stand_ins is not None and self._replaces:
             table = self._stand_ins(query, tile, table)
         if self._separable and not query.paired:
             self._tables[number] = table
@@ -166,6 +167,7 @@ class OpenAnswer:
 
     def replace(self, cell: Tile, rest: Sequence[Tile]) -> list[Tile]:
         """Let a stand-in take the place of a value. Return what of ``rest`` is still to be done."""
+        self._replaces = True
         self.fill(TilePart(cell, Sums(np.full(self.query.each or 1, np.nan))))
         wanted = []
         for tile in rest:

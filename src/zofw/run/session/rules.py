@@ -151,7 +151,7 @@ class Rules(Stepping):
                 values = np.where(np.isnan(values), math.inf, values)
             elif asked.replaced:
                 values = without_stand_ins(query, values, asked.replaced)
-            elif run.high is None or values.max() > run.high.value:
+            elif run.high is None or values.item(values.argmax()) > run.high.value:
                 run.high = highest(query, values)
             run.seen, run.here, run.best = remembered(run, query, values, self.task.set)
         self._advance(answer)
