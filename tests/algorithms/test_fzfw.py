@@ -122,7 +122,7 @@ def test_bad_settings_are_refused_with_a_sentence() -> None:
     for method, words in (
         (FZFW(batch_size=0), "batch_size should be a whole number"),
         (FZFW(period=0), "period should be a whole number"),
-        (FZFW(step_size=1.5), r"step_size should lie in \(0, 1\]"),
+        (FZFW(step_size=1.5), r"step_size at t = 0 should lie in \(0, 1\]"),
         (FZFW(radius=0.0), "radius at t = 0 should be a positive number"),
         (FZCGS(smoothness=0.0), "smoothness should be a positive number"),
         (FZCGS(accuracy=0.0), "accuracy at t = 0 should be a positive number"),

@@ -76,6 +76,6 @@ def test_sahu_kar_refuses_n0_outside_its_range() -> None:
 def test_bad_settings_are_refused_with_a_sentence() -> None:
     for method, words in (
         (SahuKar(pairs=0), "pairs should be a whole number"),
-        (SahuKar(step_size=0.0), r"step_size should lie in \(0, 1\]"),
+        (SahuKar(step_size=0.0), r"step_size at t = 0 should lie in \(0, 1\]"),
     ):
         refused(method, words)

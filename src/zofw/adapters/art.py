@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from art.estimators.estimator import BaseEstimator
 from art.utils import check_and_transform_label_format as label_format
 from numpy.typing import NDArray
 
+from zofw.algorithms import settings
 from zofw.arrays import to_numpy
 from zofw.core import Array, Indices, MethodLike, Seed
 from zofw.problems import BlackBox
@@ -93,16 +94,18 @@ class UniversalPerturbation(EvasionAttack):
 
     attack_params: ClassVar[list[str]] = [
         *EvasionAttack.attack_params,
-        "norm",
-        "eps",
-        "set",
-        "budget",
-        "method",
-        "rng",
-        "targeted",
-        "probabilities",
-        "batch_size",
-        "verbose",
+        *[
+            "norm",
+            "eps",
+            "set",
+            "budget",
+            "method",
+            "rng",
+            "targeted",
+            "probabilities",
+            "batch_size",
+            "verbose",
+        ],
     ]
     _estimator_requirements = (BaseEstimator, ClassifierMixin)
 
@@ -206,7 +209,7 @@ class UniversalPerturbation(EvasionAttack):
         return np.asarray(one_hot.argmax(axis=1))
 
     def _scores(self, inputs: Reals) -> Array:
-        """What the classifier says, (m, classes); every input counts."""
+        """Return the scores of the classifier, (m, classes); every input counts."""
         self.queries += len(inputs)
         scores = np.asarray(self.estimator.predict(inputs, batch_size=self.batch_size), dtype=float)
         if scores.ndim != 2 or scores.shape[1] < 2:
@@ -216,24 +219,20 @@ class UniversalPerturbation(EvasionAttack):
         return np.log(np.maximum(scores, TINY)) if self.probabilities else scores
 
     def _check_params(self) -> None:
-        """What ART calls after every change of the settings."""
+        """Raise ValueError if a setting is not what it should be; ART calls this after every change."""
         if self.set is None and _number(self.norm) not in BALLS:
             raise ValueError(
                 f"norm should be np.inf, 2 or 1; got {self.norm!r}. Any other set goes in as set=…."
             )
-        if not isinstance(self.eps, Real) or not 0 < self.eps < np.inf:
-            raise ValueError(f"eps should be a positive finite number; got {self.eps!r}.")
-        for name, number in (("budget", self.budget), ("batch_size", self.batch_size)):
-            if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
-                raise ValueError(f"{name} should be a whole number of at least 1; got {number!r}.")
-        switches = {"targeted": self.targeted, "probabilities": self.probabilities, "verbose": self.verbose}
-        for name, value in switches.items():
-            if not isinstance(value, bool):
-                raise ValueError(f"{name} should be True or False; got {value!r}.")
+        rules = {"eps": settings.positive, "budget": settings.whole(1), "batch_size": settings.whole(1)}
+        switch = settings.rule("be True or False", lambda value: isinstance(value, bool))
+        rules |= dict.fromkeys(("targeted", "probabilities", "verbose"), switch)
+        for name, rule in rules.items():
+            rule(name, attrgetter(name)(self))
 
 
 def _number(norm: float | str) -> float | str:
-    """ART's "inf" as the number it means."""
+    """Return ART's "inf" as the number it means."""
     return np.inf if norm == "inf" else norm
 
 

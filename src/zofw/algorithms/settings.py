@@ -10,8 +10,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from functools import partial
-from numbers import Integral
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -22,96 +20,67 @@ from zofw.schedules import Schedule, as_schedule
 
 A = TypeVar("A")
 Rule = Callable[[str, Any], None]
-
+REAL = (int, float, np.number)
 TRIED = (*range(100), *(10**k for k in range(2, 10)))  # iterations at which a rule evaluates a schedule
 
 
-def whole(name: str, value: object, least: int = 1) -> None:
-    """Accept a whole number of at least ``least``."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} should be a whole number of at least {least}; got {value!r}.")
+def rule(should: str, accepts: Callable[[Any], object]) -> Rule:
+    """Return the rule that raises ValueError, "name should …; got …", for what is not accepted."""
+
+    def check(name: str, value: object) -> None:
+        if not accepts(value):
+            raise ValueError(f"{name} should {should}; got {value!r}.")
+
+    return check
 
 
-def fraction(name: str, value: object) -> None:
-    """Accept a number in (0, 1]."""
-    if not isinstance(value, (int, float, np.number)) or not 0.0 < value <= 1.0:
-        raise ValueError(f"{name} should lie in (0, 1]; got {value!r}.")
+def at_times(single: Rule, *times: int) -> Rule:
+    """Return the rule for a number or a schedule, whose values at these iterations keep another rule."""
+
+    def check(name: str, given: float | Schedule) -> None:
+        for t in times:
+            single(f"{name} at t = {t}", as_schedule(given)(t))
+
+    return check
 
 
-def positive(name: str, value: object) -> None:
-    """Accept a finite number above 0."""
-    if not isinstance(value, (int, float, np.number)) or not 0.0 < value < float("inf"):
-        raise ValueError(f"{name} should be a positive number; got {value!r}.")
+def whole(least: int) -> Rule:
+    """Return the rule that accepts whole numbers of at least ``least``."""
+    return rule(
+        f"be a whole number of at least {least}",
+        lambda value: isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least,
+    )
+
+
+def one_of(*options: object) -> Rule:
+    """Return the rule that accepts one of the options."""
+    return rule(f"be one of {', '.join(map(str, options))}", lambda value: value in options)
+
+
+positive = rule("be a positive number", lambda value: isinstance(value, REAL) and 0.0 < value < math.inf)
+fraction = rule("lie in (0, 1]", lambda value: isinstance(value, REAL) and 0.0 < value <= 1.0)
+decay = rule("lie in [0, 1)", lambda value: isinstance(value, REAL) and 0.0 <= value < 1.0)
+step = rule("lie in (0, 1], or x leaves the set", lambda gamma: 0.0 < gamma <= 1.0)
+pairs = rule("be at least 1 pair of a component and a direction", lambda m: math.ceil(m) >= 1)
+
+Count = Annotated[int, whole(1)]
+Size = Annotated[int, whole(0)]
+Positive = Annotated[float, positive]
+Fraction = Annotated[float, fraction]
+Decay = Annotated[float, decay]
+Pairs = Annotated[float | Schedule, at_times(pairs, 0, 1, 1000)]
+StepSize = Annotated[float | Schedule, at_times(step, *TRIED)]
+StepLength = Annotated[float | Schedule, at_times(positive, *TRIED)]
+Radius = StepLength
+Averaging = Annotated[float | Schedule, at_times(fraction, 0)]
+Tolerance = Annotated[float | Schedule, at_times(positive, 0)]
+Differences = Annotated[Stencil, one_of(Stencil.CENTRAL, Stencil.FORWARD)]
 
 
 def constants(**values: object) -> None:
     """Accept the constants of a paper's schedules: positive numbers."""
     for name, value in values.items():
         positive(name, value)
-
-
-def choice(name: str, value: object, options: tuple[object, ...]) -> None:
-    """Accept one of the options."""
-    if value not in options:
-        raise ValueError(f"{name} should be one of {', '.join(map(str, options))}; got {value!r}.")
-
-
-def one_of(*options: object) -> Rule:
-    """Return the rule that accepts one of the options."""
-    return partial(choice, options=options)
-
-
-def step_sizes(name: str, schedule: float | Schedule) -> None:
-    """Accept steps in (0, 1], tried at the start and far out: beyond 1 the iterate leaves the set."""
-    for t in TRIED:
-        gamma = as_schedule(schedule)(t)
-        if not 0.0 < gamma <= 1.0:
-            raise ValueError(
-                f"{name} should lie in (0, 1], or x leaves the set; {as_schedule(schedule)!r} gives "
-                f"{gamma!r} at t = {t}."
-            )
-
-
-def lengths(name: str, schedule: float | Schedule) -> None:
-    """Accept positive numbers, tried at the start and far out: radii, steps before a projection."""
-    for t in TRIED:
-        positive(f"{name} at t = {t}", as_schedule(schedule)(t))
-
-
-def averaging(name: str, schedule: float | Schedule) -> None:
-    """Accept a weight in (0, 1] for the first estimate."""
-    fraction(f"{name} at t = 0", as_schedule(schedule)(0))
-
-
-def tolerance(name: str, schedule: float | Schedule) -> None:
-    """Accept a positive tolerance of the first iteration."""
-    positive(f"{name} at t = 0", as_schedule(schedule)(0))
-
-
-def decay(name: str, value: object) -> None:
-    """Accept the weight of an old average: a number in [0, 1)."""
-    if not isinstance(value, (int, float, np.number)) or not 0.0 <= value < 1.0:
-        raise ValueError(f"{name} should lie in [0, 1); got {value!r}.")
-
-
-def pairs(name: str, size: float | Schedule) -> None:
-    """Accept at least one pair of a component and a direction, at the start and far out."""
-    for t in (0, 1, 1000):
-        whole(f"{name} at t = {t}", math.ceil(as_schedule(size)(t)))
-
-
-Count = Annotated[int, whole]
-Size = Annotated[int, partial(whole, least=0)]
-Positive = Annotated[float, positive]
-Fraction = Annotated[float, fraction]
-Decay = Annotated[float, decay]
-Pairs = Annotated[float | Schedule, pairs]
-StepSize = Annotated[float | Schedule, step_sizes]
-StepLength = Annotated[float | Schedule, lengths]
-Averaging = Annotated[float | Schedule, averaging]
-Tolerance = Annotated[float | Schedule, tolerance]
-Radius = Annotated[float | Schedule, lengths]
-Differences = Annotated[Stencil, one_of(Stencil.CENTRAL, Stencil.FORWARD)]
 
 
 def auto(reason: str, derive: Callable[[Task, Any], object]) -> Any:
@@ -145,7 +114,7 @@ def spelled_out(method: A) -> A:
             f"law should be an instance such as {law.__name__}(), and the class itself was given."
         )
     if isinstance(stencil, str):
-        choice("stencil", stencil, tuple(s.value for s in Stencil))
+        one_of(*(s.value for s in Stencil))("stencil", stencil)
         changes["stencil"] = Stencil(stencil)
     settings: Any = method
     return dataclasses.replace(settings, **changes) if changes else method

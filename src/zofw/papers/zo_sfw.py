@@ -94,8 +94,8 @@ class ZOSFW(Method):
         cls, scheme: Literal["kwsa", "rdsa", "i-rdsa"], dim: int, *, directions: int = 1, **other: object
     ) -> Self:
         """Algorithm 2's γ_t = 2/(t + 8) and, for each scheme, ρ_t and c_t (here μ_t); KWSA's ρ_0 = 4/8^(2/3) is 1."""
-        settings.choice("scheme", scheme, ("kwsa", "rdsa", "i-rdsa"))
-        settings.whole("directions", directions)
+        settings.one_of("kwsa", "rdsa", "i-rdsa")("scheme", scheme)
+        settings.whole(1)("directions", directions)
         m = {"kwsa": dim, "rdsa": 1, "i-rdsa": directions}[scheme]
         rho = {"kwsa": 1.0, "rdsa": dim ** (1 / 3), "i-rdsa": (1 + dim / m) ** (1 / 3)}[scheme]
         c = {"kwsa": dim**0.5, "rdsa": dim**1.5, "i-rdsa": dim**1.5 / m**0.5}[scheme]
