@@ -212,11 +212,15 @@ class Trial:
                 self.hold("ends", f.calls <= allowed, f"{f.calls} calls before «{error}»")
                 return None
             except zofw.EvaluationError as error:
-                paper = of.method not in DEFAULTS  # whose queries a failing point may stop for good
-                self.hold("ends", bool(of.failing) and (paper or of.on_error != "skip"), f"«{error}»")
+                alive = of.on_error == "skip" and not of.vectorized and bool(f.parts)
+                self.hold("ends", bool(of.failing) and not alive, f"«{error}»")
                 if of.failing != "once" or not of.checkpoint:
                     self.ended = "EvaluationError"
-                    self.hold("budget", f.calls <= of.budget, f"{f.calls} calls, {error.paid} paid")
+                    diagnosed = (
+                        f.n * f.calls if of.options.get("diagnose") == 3 else 0
+                    )  # which is not charged
+                    exact = (error.paid or 0) <= min(f.calls, of.budget) and f.calls <= of.budget + diagnosed
+                    self.hold("budget", exact, f"{f.calls} calls, {error.paid} paid")
                     return None
             return zofw.minimize(f.problem(of.vectorized), of.region, **given)
 
@@ -255,7 +259,7 @@ class Trial:
         )
         region = as_set(getattr(of.region, "hull", of.region))
         for name, x in (("x", result.x), ("last", result.last)):
-            self.hold("members", region.contains(x, 1e-8), lambda name=name, x=x: f"{name} = {x} is outside")
+            self.hold("members", region.contains(x, 1e-9), lambda name=name, x=x: f"{name} = {x} is outside")
         if of.options["inside"]:
             out = [x for x in f.points if not region.contains(x, 1e-9)]
             self.hold("members", not out, lambda: f"{len(out)} of {len(f.points)} outside, as {out[0]}")
@@ -273,6 +277,7 @@ class Trial:
             "CONVERGED": result.success,
             "BUDGET": result.nfev > 0,
             "STALLED": True,
+            "INTERRUPTED": of.on_error == "skip" and "evaluations failed" in result.message,
         }
         self.hold(
             "status", true.get(status.name, False), lambda: f"{status.name} after {result.nit} iterations"
@@ -301,12 +306,12 @@ class Trial:
         if result.status.name == "CONVERGED":
             return  # within a bound, which is compared
         own = isinstance(of.region, Own)  # whose members the library does not know
-        whole = {} if own or of.vectorized or of.workers else f.together
+        alone, apart = f.n == 1, of.vectorized or of.workers
+        whole = {} if own else f.whole if alone else {} if apart else f.together
         paid = [(v, x) for x, v in whole.items() if region.contains(np.frombuffer(x), 1e-9)]
         paid += [(v, np.asarray(x).tobytes()) for x, v in zip(*of.given.get("known", ((), ())), strict=True)]
-        unknown = np.isnan(result.fun) or (
-            sampled and np.isnan(result.fun_error)
-        )  # then none is known to be lower
+        unknown = np.isnan(result.fun) and not (alone and of.options.get("diagnose") != 0)
+        unknown |= sampled and np.isnan(result.fun_error)  # then none is known to be lower
         if paid and not unknown:
             least, at = min(paid)
             self.hold(
@@ -317,7 +322,7 @@ class Trial:
     def failures(self, f: Function, result: zofw.Result) -> None:
         most = 2 if self.of.on_error == "retry" else 1  # a failure that passes is not one of a point
         worst = max(f.failed.values(), default=0)
-        if self.of.method in DEFAULTS:
+        if not self.of.vectorized:
             self.hold("failures", worst <= most, f"one failing evaluation was bought {worst} times")
         alive = np.isfinite(result.fun) or not f.whole or self.of.options.get("diagnose") == 0
         self.hold("failures", alive, lambda: f"fun is {result.fun} after {result.nfev} evaluations")

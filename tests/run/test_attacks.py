@@ -339,3 +339,14 @@ def test_parts_of_other_tiles_are_never_taken_for_one_s_own(at_once, tmp_path):
             assert "with the same at_once?" in str(error)
             done = zofw.resume(path, vectorised(0, 5))
         np.testing.assert_array_equal(done.x, whole.x)
+
+
+# ------------------------------------------------------------------ random configurations
+
+
+@pytest.mark.parametrize(("seed", "number"), [(12, 394), (31002, 101), (31002, 255)])
+def test_configurations_that_broke_a_promise_once(seed, number):
+    """Rows that came during a diagnosis were lost; a known point that failed was said to be contradicted."""
+    from attacks.configurations import Configuration, Trial
+
+    assert Trial(Configuration(seed, number)).run().broken == []

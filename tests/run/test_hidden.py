@@ -126,6 +126,19 @@ def test_no_method_dies_of_points_without_a_value(method, kind):
         assert result.status is not zofw.Status.INTERRUPTED
 
 
+def test_a_known_point_without_a_value_contradicts_nothing():
+    def f(x):
+        if x[0] > 0.2:
+            raise ValueError("no mesh")
+        return float(((x - 0.3) ** 2).sum())
+
+    known = np.array([[0.3, 0.3, 0.3], [-0.5, 0.0, 0.0]]), [0.0, 0.82]
+    result = zofw.minimize(
+        f, zofw.Box(-1.0, 1.0), dim=3, method="zo-fw", budget=60, rng=0, on_error="skip", known=known
+    )
+    assert result.fun == 0.0 and "known" not in result.reasons
+
+
 def test_a_stand_in_is_not_taken_for_a_value_after_a_resume(tmp_path):
     def f(x):
         if x[0] > 0.2:

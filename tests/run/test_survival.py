@@ -417,3 +417,45 @@ def test_a_process_killed_between_the_last_part_and_the_answer(at, tmp_path, mon
     result = zofw.resume(path, f)
     np.testing.assert_array_equal(result.x, whole.x)
     assert result.ledger == whole.ledger
+
+
+ORPHANS = """
+import os, sys, time
+import zofw
+
+def slow(x):
+    open(os.path.join(sys.argv[1], str(os.getpid())), "w").close()
+    time.sleep(600)
+    return 0.0
+
+if __name__ == "__main__":
+    zofw.minimize(slow, zofw.Box(-1, 1), dim=3, budget=50, workers=2)
+"""
+
+
+def test_workers_end_with_the_process_of_their_run(tmp_path):
+    """A killed process cannot tell its workers that it is gone."""
+    script, pids = tmp_path / "script.py", tmp_path / "pids"
+    script.write_text(ORPHANS)
+    pids.mkdir()
+    process = subprocess.Popen([sys.executable, str(script), str(pids)], stderr=subprocess.DEVNULL)
+    assert eventually(lambda: len(list(pids.iterdir())) == 2)
+    process.kill()
+    process.wait()
+    assert eventually(lambda: not any(alive(int(path.name)) for path in pids.iterdir()))
+
+
+def eventually(holds, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.05)
+    return holds()
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat")
+        return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

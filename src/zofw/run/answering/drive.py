@@ -15,7 +15,7 @@ import itertools
 import logging
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -25,6 +25,7 @@ from zofw.core import Array, Batch, EvaluationError, Problem, Query, Tile
 from zofw.problems.abilities import Sums, abilities
 from zofw.problems.evaluate import TilePart, single_evaluations
 from zofw.run.answering.engine import Engine, ExecutorError, Outcome, Todo
+from zofw.run.answering.job import Job
 from zofw.run.answering.open_answer import OpenAnswer
 from zofw.run.answering.policy import IN_A_ROW, Escaped, KeyboardStop, Retry
 from zofw.run.answering.signals import Interrupted, Signals
@@ -39,32 +40,6 @@ logger = logging.getLogger("zofw")
 
 WALLS = "If f has no value on a part of the set, return np.inf there and write options={'worse': np.inf}."
 ASKED_AGAIN = 3  # queries in a row for points that have failed, before the run is stopped
-
-
-class Job:
-    """A query under evaluation, for a session or for diagnosis.
-
-    Parameters
-    ----------
-    answer
-        What is known of it.
-    number
-        Of the query; -1 for diagnosis.
-    rows
-        The rows of the query that its single evaluations are, if these are not all of them.
-    """
-
-    def __init__(self, answer: OpenAnswer, number: int, rows: Sequence[int] | None = None) -> None:
-        self.answer, self.number, self.rows = answer, number, rows
-        self.tried: dict[Tile, int] = {}
-
-    def tiles(self, tile: Tile) -> list[tuple[Tile, slice]]:
-        """Return the tiles that events name, each with its place among the values of a tile."""
-        if self.rows is None:
-            return [(tile, slice(None))]
-        rows = self.rows[tile.start : tile.stop or len(self.rows)]
-        first = Tile(0, 0, 0, 1)
-        return [(first.cells(row, row + 1), slice(at, at + 1)) for at, row in enumerate(rows)]
 
 
 class Answering:
@@ -190,9 +165,8 @@ class Answering:
             attempts.interrupted = True
             self.todo.clear()
         try:
-            waiting, self.foreign[:] = list(self.foreign), []
             outcomes = self.engine.outcomes(self.todo)
-            for outcome in itertools.chain(waiting, outcomes) if waiting else outcomes:
+            for outcome in itertools.chain(self._came(), outcomes) if self.foreign else outcomes:
                 if outcome is not None and outcome.answer not in self._jobs:
                     self.foreign.append(outcome)
                 elif outcome is not None:
@@ -207,13 +181,19 @@ class Answering:
                     attempts.interrupted |= attempts.stops
                 if attempts.over:
                     self.todo.clear()
-                    self.engine.cancel()
+                    if attempts.stops:  # else rows that the run owes are under way too
+                        self.engine.cancel()
                 elif attempts.answered:
                     return
         except ExecutorError:
             if signals.received is None:  # else the signal may have ended the workers too
                 raise
             attempts.interrupted |= attempts.stops
+
+    def _came(self) -> Iterator[Outcome]:
+        """Outcomes that came while something else was evaluated; those that are not taken here stay."""
+        for _ in range(len(self.foreign)):
+            yield self.foreign.pop(0)
 
 
 class Diagnosing(Answering):
@@ -295,7 +275,11 @@ class Attempts:
         if whole:
             self.tell(session, answer)
             return
-        asked = session.rules.open  # a row that was owed may have let the run ask for f(x) at its end
+        self._look(session)
+
+    def _look(self, session: Session) -> None:
+        """See whether a row has ended the wait; the last one that was owed may have let the run ask for f(x) at its end."""
+        asked = session.rules.open
         self.answered |= session.number != self.number or (self.idle and asked is not None)
         self.answered |= asked is None and not session.run.pending
 
@@ -344,7 +328,7 @@ class Attempts:
         short = session.remaining - cost < (0 if asked is None else asked.left)
         if job.rows is not None and (short or self._gives_row_up(session, attempt)):
             session.put(replace(event, lost=True))
-            self.answered |= session.number != self.number
+            self._look(session)
             self._skip(outcome)
             return None
         last = attempt > self.policy.times

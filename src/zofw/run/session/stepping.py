@@ -190,7 +190,7 @@ class Stepping:
             return
         state, info = ended
         first = run.stated if run.nit == 0 else None
-        if first is not None and (wrong := contradiction(first, run.open.answers)):
+        if first is not None and not run.open.replaced and (wrong := contradiction(first, run.open.answers)):
             run.reasons["known"] = wrong
             run.given = None
             self.notices.append(wrong)

@@ -8,10 +8,12 @@ hundred bytes, whatever the number of directions.
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
 import os
 import threading
 import time
 from dataclasses import dataclass, replace
+from multiprocessing.process import BaseProcess as ParentProcess
 from typing import TypeVar
 
 from zofw.core import (
@@ -32,10 +34,12 @@ from zofw.run.answering.policy import blamed
 
 T = TypeVar("T")
 
+WATCH_SECONDS = 1.0  # between two looks whether the run is alive
 KEPT = 4  # problems, and directions, that a worker remembers
 
 _problems: dict[str, Problem] = {}
 _directions: dict[str, Directions | None] = {}
+_watched: list[threading.Thread] = []  # the one that looks whether the run is alive
 _settled: Sender | None = None  # the run whose number of threads this process has taken over
 
 
@@ -171,12 +175,23 @@ def _remember(shelf: dict[str, T], token: str, thing: T) -> T:
     return shelf.get(token, thing)
 
 
+def _outlive(parent: ParentProcess) -> None:
+    """End this worker once the process of the run has died, which cannot tell it any more."""
+    while parent.is_alive():
+        parent.join(WATCH_SECONDS)
+    os._exit(1)
+
+
 def _settle(sender: Sender) -> None:
     """In a process of its own, one thread for what does not depend on threads, and the sender's number for the rest."""
     global _settled
     if sender in (_settled, Sender(sender.problem, os.getpid(), sender.threads)):
         return
     _settled = sender
+    parent = multiprocessing.parent_process()
+    if parent is not None and parent.pid == sender.process and not _watched:
+        _watched.append(threading.Thread(target=_outlive, args=(parent,), daemon=True, name="zofw-parent"))
+        _watched[0].start()
     os.environ.setdefault("ZOFW_THREADS", "1")
     if sender.threads is not None:
         extra("threadpoolctl", "cluster").threadpool_limits(sender.threads, user_api="blas")
