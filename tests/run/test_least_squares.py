@@ -191,6 +191,28 @@ def test_functions_of_scenarios_are_minimised(h):
     assert found.fun == pytest.approx(values(found.x)) and found.fun <= least + 1e-3
 
 
+@pytest.mark.parametrize("h", [outer.Worst(), outer.CVaR(0.75), outer.Mean()])
+def test_scenarios_that_fail_are_left_out_and_named(h):
+    def failing(x, i):  # every other point
+        return np.inf if i == 4 and np.sin(1e5 * x.sum()) > 0 else scenario(x, i)
+
+    given = {
+        "n": 12,
+        "outer": h,
+        "budget": 12 * 40,
+        "rng": 0,
+        "options": {"progress": False, "worse": np.inf},
+    }
+    box = zofw.Box(-np.ones(3), np.ones(3))
+    without = zofw.minimize(scenario, box, **given)
+    found = zofw.minimize(failing, box, **given)
+    assert found.fun <= without.fun + 0.3 and found.failures[4] == found.failures.sum() > 0
+    assert ("1 of 12 components failed and are left out: 4." in found.message) == (4 in found.failed)
+    always = zofw.minimize(lambda x, i: np.inf if i == 4 else scenario(x, i), box, **given)
+    assert always.failed.tolist() == [4] and always.message.endswith("left out: 4.")
+    assert np.isfinite(always.jac[np.arange(12) != 4]).all()
+
+
 def test_functions_of_scenarios_are_what_they_say():
     v = np.array([[3.0, 1.0, 2.0, 4.0]])
     assert outer.CVaR(0.5).of(v)[0] == 3.5 and outer.CVaR(0.6).of(v)[0] == pytest.approx((4 + 0.6 * 3) / 1.6)

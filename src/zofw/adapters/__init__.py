@@ -4,6 +4,8 @@
 adapter                    purpose                                                    extra
 =========================  =========================================================  ============
 `scipy_method`             a method for :func:`scipy.optimize.minimize`               none
+`scipy_least_squares`      for callers of :func:`scipy.optimize.least_squares`        none
+`lmfit_minimize`           a fit for lmfit's Minimizer                                ``lmfit``
 `ZOSampler`                an Optuna sampler for weights and other convex sets        ``optuna``
 `ZOFrankWolfe`             an algorithm of optimagic                                  ``optimagic``
 `ZOLeastSquares`           the same for optimagic's least-squares problems            ``optimagic``
@@ -23,7 +25,9 @@ PLACES = {
     "ZOGenerator": "gest",
     "ZOLeastSquares": "optimagic",
     "ZOSampler": "optuna",
+    "lmfit_minimize": "lmfit",
     "minimize_module": "torch",
+    "scipy_least_squares": "scipy",
     "scipy_method": "scipy",
 }
 """The module of each adapter, which has the name of its extra."""

@@ -102,16 +102,7 @@ class ZOFrankWolfe(algorithm.Algorithm):
 @minimizer("zofw_least_squares", AggregationLevel.LEAST_SQUARES, supports_parallelism=False)
 @dataclass(frozen=True)
 class ZOLeastSquares(algorithm.Algorithm):
-    """:func:`zofw.least_squares` for functions marked with ``optimagic.mark.least_squares``.
-
-    Parameters
-    ----------
-    set
-        As in `ZOFrankWolfe`.
-    stopping_maxfun
-        Maximum number of evaluations.
-    seed
-        Seed of all random numbers.
+    """:func:`zofw.least_squares` for functions marked with ``optimagic.mark.least_squares``, with settings of `ZOFrankWolfe`.
 
     Examples
     --------

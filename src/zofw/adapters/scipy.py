@@ -11,15 +11,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import Bounds, LinearConstraint, OptimizeWarning
+from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, OptimizeWarning
 
 from zofw.core import Array, MethodLike, Seed
 from zofw.problems import BlackBox, mean_value
+from zofw.residuals import least_squares
 from zofw.run import BudgetError
 from zofw.run.minimize import solve
 from zofw.run.record.result import Result
 from zofw.sets import Region, SetLike, as_set, can_clip, without_dictionaries
 
+DERIVATIVES = (
+    "jac",
+    "method",
+    "ftol",
+    "xtol",
+    "gtol",
+    "x_scale",
+    "diff_step",
+    "tr_solver",
+    "tr_options",
+    "jac_sparsity",
+    "verbose",
+)
 PER_COORDINATE = 1000  # evaluations for each coordinate where no limit is given
 
 
@@ -76,6 +90,54 @@ def scipy_method(
             "nothing is evaluated for diagnosis, as SciPy counts every call."
         )
     return partial(_solve, set=set, method=method, budget=budget, rng=rng, settings=settings)
+
+
+def scipy_least_squares(
+    fun: Callable[..., ArrayLike],
+    x0: ArrayLike,
+    *,
+    bounds: Bounds | Sequence[ArrayLike] = (-np.inf, np.inf),
+    set: SetLike | None = None,
+    max_nfev: int | None = None,
+    **settings: Any,
+) -> OptimizeResult:
+    """Call :func:`zofw.least_squares` like :func:`scipy.optimize.least_squares`, without derivatives.
+
+    Parameters
+    ----------
+    fun, x0, bounds, max_nfev
+        As there; every call of ``fun`` counts, and ``max_nfev`` is 100 for each variable by default.
+    set
+        Any other set in place of ``bounds``, which have to be finite.
+    settings
+        ``loss``, ``f_scale``, ``args``, ``kwargs`` and all else that :func:`zofw.least_squares` takes. Tolerances and what
+        belongs to derivatives is passed over with a warning.
+
+    Returns
+    -------
+    scipy.optimize.OptimizeResult
+        ``x``, ``cost``, ``fun`` (the residuals), ``jac`` (of the model), ``grad``, ``nfev``, ``success``, ``message``, ``result``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zofw.adapters import scipy_least_squares
+    >>> found = scipy_least_squares(lambda x: [x[0] - 0.3, 10 * (x[1] - x[0] ** 2)], [0, 0], bounds=(-1, 1), max_nfev=40)
+    >>> bool(found.cost < 1e-12), found.fun.shape
+    (True, (2,))
+    """
+    _warn({name: settings.pop(name, None) for name in DERIVATIVES}, {})
+    size = np.size(x0)
+    given = [bounds.lb, bounds.ub] if isinstance(bounds, Bounds) else bounds
+    if set is None and not all(np.isfinite(np.asarray(side, dtype=float)).all() for side in given):
+        raise ValueError("zofw needs a bounded set: give finite bounds=(lower, upper), or set=….")
+    place = {"bounds": bounds} if set is None else {"set": set}
+    found = least_squares(fun, x0=x0, budget=max_nfev or 100 * size, **{"progress": False} | place | settings)
+    names = ("x", "nfev", "success", "message")
+    return OptimizeResult(
+        {name: found[name] for name in names}, cost=found.fun, fun=found["residuals"], jac=found["jac"], status=int(found.success),
+        grad=found["jac"].T @ found["residuals"], result=found,
+    )  # fmt: skip
 
 
 def _solve(

@@ -28,9 +28,10 @@ from zofw.algorithms.interpolation import Interpolation, trust_region
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.state import Action, State
 from zofw.algorithms.registry import methods
-from zofw.core import Array, Ending, Info, Query, Step, Task, objective
+from zofw.core import WORST, Array, Ending, Info, Query, Step, Task, objective
 
 FIRST = np.zeros(1, dtype=np.int64)
+MOST_NAMED = 10  # components that failed at x, in the message
 PAYS = 2  # times the first points: a budget that pays for asking whether components repeat
 
 
@@ -100,7 +101,14 @@ class Composite(Interpolation):
         s, ways = frame.inward(x) - state.z, frame.inward(state.origin + np.eye(task.dim))
         same = np.flatnonzero((state.points == frame.inward(x)).all(axis=1)[: len(state.vectors)])
         numbers = state.vectors[same[-1]] if len(same) else state.at(s)
+        failed = np.flatnonzero(numbers >= WORST)
+        said = ", ".join(map(str, failed[:MOST_NAMED])) + ", …" * (len(failed) > MOST_NAMED)
         return {
+            "message": f" At x {len(failed)} of {len(numbers)} components failed and are left out: {said}."
+            if len(failed)
+            else "",
+            "failed": failed,
+            "failures": np.count_nonzero(state.vectors >= WORST, axis=0),
             "residuals": numbers,
             "jac": (state.J + state.C @ s) @ ways.T,
             "jac_error": state.bend() @ np.abs(ways.T),

@@ -32,6 +32,7 @@ INNER_STEPS = 12  # of a smooth h, each of which costs an eigendecomposition
 CUTS = 60  # of h with kinks
 RISE = 0.5  # of the promised gain: beyond, the next trial may be farther
 ROUNDING = 1e-15
+WORSE = 1e-3  # of the largest value: what a component that fails is worse at least
 SHORT = 1e-3  # of Δ: an inner step that changes no more ends the search
 HALVINGS = 6
 
@@ -70,7 +71,7 @@ class Models(State):
         sound = self.chosen[self.values[self.chosen] < WORST]
         if self.value >= WORST:
             return self
-        Y, F, d = self.points[sound], self.vectors[sound] - self.vectors[self.best], self.delta
+        Y, F, d = self.points[sound], self.changes(sound), self.delta
         system, r = System.of(Y, self.z, d), Y.shape[1]
         U = system.U
         E = F - 0.5 * d**2 * self._bent(U)
@@ -80,6 +81,18 @@ class Models(State):
         state = replace(self, J=found[len(U) + 1 :].T / d, C=C)
         g, H = state.quadratic(outer_of(frame), np.zeros(r))
         return replace(state, g=g, H=H)
+
+    def changes(self, rows: Indices) -> Array:
+        """Return the components at points minus those at the best one; one that fails there only is a bit worse than all others.
+
+        One that fails at the best point is left out there: 0.
+        """
+        V, base = self.vectors[rows], self.vectors[self.best]
+        failed = V >= WORST
+        if failed.any():
+            low, high = (end(np.where(failed, base, V), axis=0) for end in (np.min, np.max))
+            V = np.where(failed, high + np.maximum(high - low, WORSE * np.abs(high)), V)
+        return np.where(base < WORST, V - base, 0.0)
 
     def _bent(self, U: Array) -> Array:
         """uᵀC_k u for every row u and component k."""
@@ -100,10 +113,11 @@ class Models(State):
     def quadratic(self, h: Outer, s: Array) -> tuple[Array, Array]:
         """Gradient and Hessian of h(v(x + s))."""
         J, v = self.J + self.C @ s, self.at(s)
-        slope, bend = h.slope(v), h.curvature(v)
+        seen = np.where(v < WORST, v, np.nan)
+        slope, bend = np.nan_to_num(h.slope(seen)), h.curvature(seen)
         H = np.tensordot(slope, self.C, 1)
         if bend is not None:
-            H = H + (J.T * bend) @ J
+            H = H + (J.T * np.nan_to_num(bend)) @ J
         g = slope @ J
         if self.doubt is not None:
             g, H = g + self.doubt @ s, H + self.doubt

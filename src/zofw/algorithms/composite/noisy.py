@@ -34,7 +34,7 @@ CURVATURES = 10.0 ** np.arange(-2.0, 7.0)  # τ that are tried
 THIRD = 0.3  # θ
 MOST_POINTS = 80  # of a regression, or 4(r + 1)
 WILD = 1e6  # times the noise near x: a point that noisy is left out
-LEAST = 1e-2  # of the mean noise: that of a component at least
+LEAST = 1e-2  # of the mean noise: that of a component, or the variance of a point, at least
 FAILED = 0.1  # of the promised decrease: below, a step failed
 GOOD = 0.7
 SHARES = (0.01, 0.15)  # of the width: the first radius, by the root of the share of noise
@@ -147,7 +147,7 @@ def _design(frame: Frame, state: Models) -> Array:
     J = state.J @ u / state.sigma
     doubt = float(u @ state.P @ u)
     shown = np.sqrt(SHOWN * m / max(float(J @ J) - CHANCE * m * doubt, 1e-300))
-    step = min(float(shown), FARTHER / np.sqrt(doubt), FARTHEST * state.size) * u
+    step = min(float(shown), FARTHER / np.sqrt(max(doubt, 1e-300)), FARTHEST * state.size) * u
     ends = [state.z + step, state.z - step]
     ends = [z if frame.sure_to_contain(z) else nearest(frame, state.z, z) for z in ends]
     far = [abs(float((z - state.z) @ u)) for z in ends]
@@ -162,7 +162,7 @@ def fitted(frame: Frame, state: Models) -> Models:
     h, r, R = outer_of(frame), len(state.g), state.delta
     chosen, sigma, w = _near(state)
     U, base = (state.points[chosen] - state.z) / R, state.vectors[state.best]
-    F = (state.vectors[chosen] - base) / sigma
+    F = state.changes(chosen) / sigma
     found = max((_regressed(U, F, w, tau) for tau in CURVATURES), key=lambda one: one.likelihood)
     without_noise = base + (F - w[:, None] * found.weights) * sigma
     i = int(np.argmin(h.of(without_noise)))
@@ -175,7 +175,7 @@ def fitted(frame: Frame, state: Models) -> Models:
     )  # fmt: skip
     g, H = state.quadratic(h, np.zeros(r))
     shown = np.sqrt(SHOWN * len(sigma) / _signal(state)[0][-1])
-    least = min(float(shown), FARTHER / np.sqrt(np.linalg.eigvalsh(P)[0]), FARTHEST * state.size)
+    least = min(float(shown), FARTHER / np.sqrt(max(np.linalg.eigvalsh(P)[0], 1e-300)), FARTHEST * state.size)
     return replace(state, g=g, H=H, delta=max(state.delta, float(least)))
 
 
@@ -187,7 +187,7 @@ def _near(state: Models) -> tuple[Indices, Array, Array]:
     noises = np.array([state.deviation(v) for v in state.vectors[chosen]])
     sigma = np.sqrt(np.mean(noises[: r + 2] ** 2, axis=0))
     sigma = np.maximum(sigma, LEAST * float(np.sqrt(np.mean(sigma**2))))
-    w = np.mean((noises / sigma) ** 2, axis=1)
+    w = np.maximum(np.mean((noises / sigma) ** 2, axis=1), LEAST)
     return chosen[w <= WILD**2], sigma, w[w <= WILD**2]
 
 

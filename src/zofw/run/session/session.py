@@ -378,7 +378,9 @@ class Session:
                 fun = None
             found = Result.of(run, fun, None if asked is None else asked.best)
             if offers(run.method, "report"):
-                found.update(run.method.report(self.task, run.state, found.x))
+                report = dict(run.method.report(self.task, run.state, found.x))
+                found.message += str(report.pop("message", ""))
+                found.update(report)
             return found
 
 
