@@ -87,8 +87,11 @@ def _found(kind: str, path: str) -> Any:
             found = importlib.import_module(module)
         found = attrgetter(name)(found) if name else found
     except (ImportError, AttributeError, FileNotFoundError) as error:
+        said = (
+            f"there is no file {module}" if isinstance(error, FileNotFoundError) else str(error).rstrip(".?")
+        )
         raise CommandError(
-            f"{path!r} names neither a registered {kind} nor something to import: {error}."
+            f"{path!r} names neither a registered {kind} nor something to import: {said}."
         ) from error
     finally:
         sys.path.remove(str(Path.cwd()))
