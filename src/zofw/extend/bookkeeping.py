@@ -6,8 +6,6 @@ import dataclasses
 import inspect
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from zofw.algorithms.facts import evaluate as value_of
 from zofw.core import Array, ConvexSet, Indices, Problem, State
 from zofw.extend.mathematics import MethodSubject
 from zofw.extend.play import smooth_sum
-from zofw.problems import evaluate, mean_value
+from zofw.problems import BlackBox, evaluate, mean_value
 from zofw.run import BudgetError, Session
 from zofw.run.record.result import Result
 from zofw.sets import ConvexHull, L1Ball, L2Ball, NuclearBall, Simplex, as_set, can_project
@@ -46,52 +44,44 @@ def session(on: MethodSubject, region: ConvexSet = REGION, **limits: Any) -> Ses
     )
 
 
-@dataclass
-class Counted:
-    """The problem, and how many values were computed of it."""
+def counting(made: list[int]) -> Problem:
+    """Return the problem, which notes how many values are computed of it."""
 
-    values_made: int = 0
-    n: int = N
-    dim: int = DIM
-
-    def values(self, points: Array, components: Indices) -> Array:
-        self.values_made += len(points) * len(components)
+    def values(points: Array, components: Indices) -> Array:
+        made.append(len(points) * len(components))
         return PROBLEM.values(points, components)
 
+    return BlackBox(values, DIM, N, vectorized=True)
 
-def finish(run: Session, problem: Problem = PROBLEM) -> Result:
+
+def finish(run: Session, problem: Problem = PROBLEM) -> tuple[Result, list[State]]:
+    """Run to the end; return the result, and the state after every iteration."""
+    seen: list[State] = []
+    run.observers.append(lambda run: seen.append(run.state))
     while (query := run.ask()) is not None:
         run.tell(query, evaluate(problem, query))
-    return run.result()
+    return run.result(), seen
 
 
 def stays_inside_and_is_counted(on: MethodSubject) -> Iterator[str]:
     """every iterate is a member, t grows by one, and every query is counted within the budget"""
     for region in (REGION, L2Ball(1.5), Simplex(), NuclearBall(2.0, (3, 3))):
-        seen: list[State] = []
-        run = session(on, region)
-        run.observers.append(partial(_note, seen))
-        problem = Counted()
-        finish(run, problem)
+        run, made = session(on, region), list[int]()
+        result, seen = finish(run, counting(made))
         for state in seen:
             if not as_set(region).contains(state.x, 1e-8):
                 yield f"x after iteration {state.t - 1} is {state.x}, outside {region!r}."
         if [state.t for state in seen] != list(range(1, len(seen) + 1)) or not seen:
             yield f"t should be 1, 2, … after the iterations; it was {[state.t for state in seen]}."
-        made = problem.values_made
-        if not (run.nfev == made == sum(run.ledger.values()) <= BUDGET):
-            yield f"{made} values were computed and {run.nfev} queries counted, with a budget of {BUDGET}."
-        if not np.isfinite(run.result().fun):
-            yield f"the objective at the end is {run.result().fun} on {region!r}."
-
-
-def _note(seen: list[State], run: Session) -> None:
-    seen.append(run.state)
+        if not (run.nfev == sum(made) == sum(run.ledger.values()) <= BUDGET):
+            yield f"{sum(made)} values were computed and {run.nfev} queries counted, with a budget of {BUDGET}."
+        if not np.isfinite(result.fun):
+            yield f"the objective at the end is {result.fun} on {region!r}."
 
 
 def resumes_from_any_query(on: MethodSubject) -> Iterator[str]:
     """a run that is saved and read again before every query is the uninterrupted run, bit for bit"""
-    whole = finish(session(on))
+    whole, _ = finish(session(on))
     run = session(on)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.npz"
@@ -116,11 +106,11 @@ def is_pure(on: MethodSubject) -> Iterator[str]:
     """a step changes neither the state it was given nor its settings, and the same seed is the same run"""
     run, kept = session(on), []
     run.observers.append(lambda run: kept.append((run.state, _frozen(run.state), repr(run.run.method))))
-    result = finish(run)
+    result, _ = finish(run)
     for state, before, settings in kept:
         if _frozen(state) != before or repr(run.run.method) != settings:
             yield f"the state after iteration {state.t - 1}, or the settings, were changed by a later step."
-    if not np.array_equal(finish(session(on)).last, result.last):
+    if not np.array_equal(finish(session(on))[0].last, result.last):
         yield "two runs with one seed end at different points; draw from the rng that step is given."
 
 
@@ -147,11 +137,11 @@ def settings_are_a_value(on: MethodSubject) -> Iterator[str]:
 def least_budget_is_enough(on: MethodSubject) -> Iterator[str]:
     """the least budget pays for one iteration, and one query less is refused with that number"""
     first = session(on, budget=10**7, max_iter=1)
-    least = finish(first).nfev
+    least = finish(first)[0].nfev
     if least < 2:
         raise Skipped("the first iteration asks one query or none")
     fixed = MethodSubject(first.run.method)
-    if finish(session(fixed, budget=least)).nfev != least:
+    if finish(session(fixed, budget=least))[0].nfev != least:
         yield f"an iteration takes {least} queries, and with a budget of {least} none is made."
     try:
         finish(session(fixed, budget=least - 1))
@@ -179,11 +169,8 @@ def refuses_sets_it_cannot_use(on: MethodSubject) -> Iterator[str]:
     hull = ConvexHull(np.random.default_rng(1).standard_normal((DIM + 3, DIM)))
     if can_project(hull):
         raise Skipped("every set can project")
-    seen: list[State] = []
     try:
-        run = session(on, hull)
-        run.observers.append(partial(_note, seen))
-        finish(run)
+        _, seen = finish(session(on, hull))
     except ValueError as error:
         if "project" not in str(error):
             yield f"the refusal should speak of the projection; it says: {error}"
