@@ -344,7 +344,9 @@ def test_parts_of_other_tiles_are_never_taken_for_one_s_own(at_once, tmp_path):
 # ------------------------------------------------------------------ random configurations
 
 
-@pytest.mark.parametrize(("seed", "number"), [(12, 394), (31002, 101), (31002, 255)])
+@pytest.mark.parametrize(
+    ("seed", "number"), [(12, 394), (31002, 101), (31002, 255), (31002, 587), (31002, 907)]
+)
 def test_configurations_that_broke_a_promise_once(seed, number):
     """Rows that came during a diagnosis were lost; a known point that failed was said to be contradicted."""
     from attacks.configurations import Configuration, Trial

@@ -379,7 +379,7 @@ class Attempts:
         session.put(event)
         if answer.complete:
             self.tell(session, answer)
-        elif event.cost and (run.n == 1 or answer.query.paired):  # which may ask for one point several times
+        elif event.cost and (event.replaced or _repeats(answer.query)):
             self.answering.spare(self, session, answer)
         return True
 
@@ -406,8 +406,10 @@ class Attempts:
             raise ExecutorError(
                 "The workers gave up tasks without an answer. Is the pool shut down? Continue with a new one."
             )
-        if session is None or not self.policy.skip:
+        if not self.policy.skip:
             raise self.error
+        if session is None:  # a diagnosis that is given up
+            return
         run = session.run
         if self._gives_up(max(run.dropped, len(run.failures))):
             if run.lost == run.nfev:
@@ -419,6 +421,12 @@ class Attempts:
             session.stop(Status.INTERRUPTED, many)
         elif session.number == self.number and session.rules.open is not None:
             session.drop()
+
+
+def _repeats(query: Query) -> bool:
+    """Return True if a query may ask for one evaluation several times."""
+    indices = query.batch.indices
+    return query.paired or (indices is not None and len(np.unique(indices)) < len(indices))
 
 
 def drive(answering: Answering, session: Session) -> None:
