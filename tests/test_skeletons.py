@@ -6,6 +6,7 @@ import importlib
 import shutil
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -139,6 +140,12 @@ def test_other_packages_are_found_by_their_entry_points(tmp_path, monkeypatch):
         for kind, registry in registries.items():
             assert f"far-{kind}" in registry and f"far-{kind}" not in list(registry)
             assert f'"far-{kind}"' in CliRunner().invoke(app, [f"{kind}s", "--json"]).output
+            monkeypatch.setitem(
+                registry.others, "broken", EntryPoint("broken", "no_such_module:Thing", "zofw")
+            )
+            listed = CliRunner().invoke(app, [f"{kind}s", "--json"])
+            assert f'"far-{kind}"' in listed.stdout and "no_such_module" in listed.stderr, listed.output
+            monkeypatch.delitem(registry.others, "broken")
             checked = CliRunner().invoke(app, ["check", kind, f"far-{kind}"])
             assert checked.exit_code == 0 and "keeps every law" in checked.output, checked.output
         with pytest.raises(KeyError, match="did you mean 'far-method'"):

@@ -302,6 +302,7 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     ("extend/bookkeeping.py", "if spent != stated:", "if spent < 0:"),
     ("extend/bookkeeping.py", "<= calls <= value_of(high, here)", "<= calls"),
     (A + "method.py", "if f.name in rules:", "if f.name not in rules:"),
+    (A + "settings.py", "0.0 <= value < 1.0", "0.0 <= value <= 1.0"),
     ("extend/bookkeeping.py", "contains(state.x, 1e-8)", "contains(state.x, 1e8)"),
     (
         "extend/bookkeeping.py",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import zofw
-from zofw.cli.console import Json, print_result, print_rows
+from zofw.cli.console import Json, errors, print_result, print_rows
 from zofw.cli.plain_text import plain
 from zofw.registry import Registry
 
@@ -42,13 +42,15 @@ def first_sentence(thing: object) -> str:
 
 
 def _listed(describe: Callable[[Any], dict[str, str]], as_json: bool, *registries: Mapping[str, Any]) -> None:
-    """Our own, then those of other packages."""
-    named = {name: made for registry in registries for name, made in registry.items()}
+    """List our own, then those of other packages; one that cannot be imported is named on stderr."""
+    rows = []
     for registry in registries:
-        named |= {
-            name: registry[name] for name in (registry.others if isinstance(registry, Registry) else ())
-        }
-    print_rows(as_json, [{"name": name, **describe(made)} for name, made in named.items()])
+        for name in [*registry, *(registry.others if isinstance(registry, Registry) else ())]:
+            try:
+                rows.append({"name": name, **describe(registry[name])})
+            except Exception as error:
+                errors([f"{name!r} of another package is missing: {type(error).__name__}: {error}"])
+    print_rows(as_json, rows)
 
 
 def _method(cls: type[Described]) -> dict[str, str]:
