@@ -145,4 +145,4 @@ def test_what_an_outer_function_cannot_do_is_said():
     with pytest.raises(ValueError, match="diagnose=… evaluates means"):
         zofw.minimize(f, zofw.Simplex(), budget=70, method=Walk(), outer=Worst(), diagnose=3)
     with pytest.raises(ValueError, match="too short"):
-        zofw.minimize(lambda x: 1.0, zofw.Simplex(), dim=3, budget=70, method=Walk(), outer=Worst())
+        zofw.minimize(BlackBox(lambda x: 1.0, dim=3), zofw.Simplex(), budget=70, method=Walk(), outer=Worst())
