@@ -403,7 +403,7 @@ def test_time_that_was_spent_before_the_kill_counts(tmp_path):
 def test_a_process_killed_between_the_last_part_and_the_answer(at, tmp_path, monkeypatch):
     path, f = tmp_path / "run.npz", killable.problem()
     whole, real, answers = killable.run("zo-fw", None, f), store.Journal.append, itertools.count(1)
-    number = store.journal.NUMBERS[store.Answered]
+    number = store.journal.KINDS.index(store.Answered) + 1
     with killable.killed(path) as die:
 
         def append(self, body):
