@@ -61,7 +61,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def query_grid(queries: Sequence[Array], budget: int) -> Array:
-    """Return log-spaced numbers of queries, from below the first iteration of any run to the budget."""
+    """Return log-spaced numbers of queries, from the first iteration to the budget."""
     first = min((float(q[1]) for q in queries if len(q) > 1), default=float(budget))
     low = max(1.0, min(first / 2, budget / 10))
     count = max(2, round(PER_DECADE * np.log10(budget / low)) + 1)
@@ -187,7 +187,7 @@ class Comparison:
         return [self.measure if single and name == "median" else name for name in names], cells
 
     def _named(self) -> list[str]:
-        """Return the labels of the curves that have a colour and a name, the smallest median first."""
+        """Return the labels of the curves that have a name, the smallest median first."""
         ranked = [row["method"] for row in self.rows()]
         defaults = [label for label in ranked if label.startswith("auto")]
         few = ranked[: NAMED - len(defaults)]
@@ -240,7 +240,7 @@ class Comparison:
         return ax
 
     def report(self, path: str | Path, title: str = "Comparison of methods", note: str = "") -> Path:
-        """Write figure, table, settings and a note to one HTML file that needs nothing else; returns its path."""
+        """Write figure, table, settings and a note to one HTML file; return its path."""
         ink = dict.fromkeys(
             ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK
         )

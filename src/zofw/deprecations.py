@@ -24,7 +24,7 @@ DEPRECATED: dict[str, str] = {}  # qualified name → version in which it is rem
 
 
 def deprecated(*, since: str, removed: str, instead: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a function warn at every call since when it is deprecated, when it goes, and which code to write instead."""
+    """Make a function warn at every call: when it goes, and what to write instead."""
 
     def mark(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__qualname__
@@ -55,7 +55,7 @@ def deprecated_keyword(name: str, *, since: str, removed: str, instead: str, sta
 
 
 def moved(name: str, home: str, *, removed: str) -> Any:
-    """Return a name of zofw from the package that has it now, with a warning that says what to write."""
+    """Return a name of zofw from its new package, with a warning."""
     sentence = f"zofw.{name} has moved and will be removed in {removed}. Write {home}.{name} instead."
     warnings.warn(sentence, DeprecationWarning, stacklevel=3)
     return vars(importlib.import_module(home))[name]

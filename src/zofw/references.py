@@ -138,7 +138,7 @@ def _gap(g: Array, region: Region, x: Array) -> float:
 
 
 def _members(region: Region, dim: int, count: int, rng: np.random.Generator) -> list[Array]:
-    """Return random members: combinations, with Dirichlet weights, of 1, 2, 4, … vertices in random directions."""
+    """Return random members: mixtures of 1, 2, 4, … vertices with Dirichlet weights."""
     members = []
     for k in range(count):
         weights = rng.dirichlet(np.ones(2 ** (k % 5)))
@@ -189,7 +189,7 @@ def _accelerated(problem: Smooth, region: Any, x0: Array, tol: float, max_iter: 
 def _backtracked(
     problem: Smooth, region: Any, y: Array, L: float, convex: bool
 ) -> tuple[Array, Array, float]:
-    """Return the end of a projected step of length 1/L from y, the gradient there, and the L that it took."""
+    """Return the end of a projected step of 1/L from y, the gradient there, and L."""
     g, ceiling = problem.gradient(y), math.inf if convex else problem.value(y)
     while True:
         z: Array = region.project(y - g / L)

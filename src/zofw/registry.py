@@ -1,4 +1,4 @@
-"""Names for classes: a read-only mapping that refuses collisions and knows what other packages have to offer."""
+"""Classes by name, those of other packages included."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ class UniversalPerturbation(EvasionAttack):
         return np.log(np.maximum(scores, TINY)) if self.probabilities else scores
 
     def _check_params(self) -> None:
-        """Raise ValueError if a setting is not what it should be; ART calls this after every change."""
+        """Raise ValueError for a wrong setting; ART calls this after every change."""
         if self.set is None and _number(self.norm) not in BALLS:
             raise ValueError(
                 f"norm should be np.inf, 2 or 1; got {self.norm!r}. Any other set goes in as set=…."

@@ -131,7 +131,7 @@ class ZOGenerator(Generator):
         )
 
     def ingest(self, results: Sequence[Mapping[str, float]]) -> None:
-        """Take values of suggested points in any order; before the first suggestion, of other points too."""
+        """Take values of suggested points, and before the first suggestion of others too."""
         for row in results:
             if ID not in row and self._desk is not None:
                 raise ValueError("Results without _id are taken only before the first call of suggest.")

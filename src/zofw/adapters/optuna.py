@@ -1,4 +1,4 @@
-"""An Optuna sampler for parameters that lie in a convex set together, such as weights that sum to one."""
+"""An Optuna sampler for parameters that lie in a convex set together."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class ZOSampler(optuna.samplers.BaseSampler):
         self.independent.reseed_rng()
 
     def _replayed(self, study: Study) -> Desk:
-        """Return the run with the values of all finished trials, taken in the order that the study keeps."""
+        """Return the run with the values of all finished trials, in the study's order."""
         attributes = study._storage.get_study_system_attrs(study._study_id)
         kept = [attributes[name] for name in sorted(attributes) if name.startswith(ORDER)]
         if self._desk is None or self._order != kept[: len(self._order)]:

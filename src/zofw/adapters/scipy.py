@@ -193,7 +193,7 @@ def _warn(derivatives: dict[str, object], unknown: dict[str, object]) -> None:
 
 
 def solved(problem: BlackBox, region: Region, most: int | None, **settings: Any) -> Result:
-    """Return a run for a host that counts every call: x is an exact member where the set can tell, and the last call is the value there."""
+    """Return a run for a host that counts every call; the last is the value at x."""
     if most is not None and most < 2:
         raise ValueError(
             f"At least 2 evaluations are needed, one of them for the value at the end; {most} were allowed."
@@ -213,7 +213,7 @@ def solved(problem: BlackBox, region: Region, most: int | None, **settings: Any)
 
 @dataclass(frozen=True)
 class _OfPoint:
-    """``fun(x, *args)`` as a function of x, which gets an x of its own at every call, as in SciPy."""
+    """``fun(x, *args)`` as a function of x, with a copy at every call, as in SciPy."""
 
     fun: Callable[..., float]
     args: tuple[object, ...]
@@ -223,7 +223,7 @@ class _OfPoint:
 
 
 def _in_one_signature(callback: Callable[..., object]) -> Callable[..., object]:
-    """SciPy's rule: ``callback(intermediate_result=…)`` if that is the one name it has, else ``callback(xk)``."""
+    """Return a callback in SciPy's new signature."""
     if [*inspect.signature(callback).parameters] == ["intermediate_result"]:
         return callback
     return lambda intermediate_result: callback(intermediate_result.x)

@@ -168,7 +168,7 @@ class ModuleLoss(Generic[B]):
 
 
 def _chosen(module: torch.nn.Module, set: SetLike | Mapping[str, SetLike]) -> dict[str, torch.Tensor]:
-    """Return the parameters to optimise, by name: those that a mapping names, or all that require a gradient."""
+    """Return the named parameters: those of a mapping, or all that require a gradient."""
     named = dict(module.named_parameters())
     wanted = [*set] if isinstance(set, Mapping) else [name for name in named if named[name].requires_grad]
     for name in wanted:

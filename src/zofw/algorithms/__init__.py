@@ -1,4 +1,4 @@
-"""Methods: the three defaults, and what every method has in common. Methods of papers are in :mod:`zofw.papers`."""
+"""The default methods, and what methods have in common; see also :mod:`zofw.papers`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from zofw.core import Algorithm, FirstOrder, MethodLike, Task, offers
 
 
 def is_first_order(method: MethodLike) -> bool:
-    """Whether a name or a settings object is that of a reference method, whose task has the gradient."""
+    """Return True for the name or the settings of a first-order reference method."""
     return isinstance(methods[method] if isinstance(method, str) and method != "auto" else method, FirstOrder)
 
 
 def as_algorithm(method: MethodLike, task: Task) -> tuple[Algorithm, dict[str, str]]:
-    """A name or a settings object as resolved, checked settings, with the reasons of what was derived."""
+    """Return resolved, checked settings, with the reasons of what was derived."""
     reasons = {}
     if isinstance(method, str) and method == "auto":
         method, reasons["method"] = choose(task)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 LETTERS = {"S": "batch_size", "b": "directions", "q": "period", "rho": "averaging"}
-"""Letters of formulas and the settings they stand for; other settings stand in formulas under their own names."""
+"""Letters of formulas and their settings; other settings keep their names in formulas."""
 
 OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
     ast.Add: operator.add,

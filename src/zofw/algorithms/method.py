@@ -88,7 +88,7 @@ class Method:
         return self.State.first(x0)
 
     def step(self, task: Any, state: Any, rng: np.random.Generator) -> Step:
-        """Run one iteration: yield queries, receive answers, return the next state and its Info."""
+        """Run one iteration: yield queries, return the next state and its Info."""
         raise NotImplementedError
 
 

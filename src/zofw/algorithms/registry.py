@@ -22,7 +22,7 @@ SETTINGS = {
     "law": "The law of the directions.",
     "stencil": "FORWARD or CENTRAL differences.",
 }
-"""Settings that several methods have; a method's docstring describes the others, and any that it means otherwise."""
+"""Settings that several methods have; a method's docstring describes the others."""
 
 
 @runtime_checkable
@@ -41,7 +41,7 @@ class Methods(Registry[Described]):
 
 
 def documented(cls: type[Any]) -> str:
-    """Return the docstring of a method with its price and with the settings that SETTINGS describes."""
+    """Return a method's docstring with its price and the settings of SETTINGS."""
     text, facts = inspect.cleandoc(cls.__doc__ or ""), cls.facts
     lmo = " to ".join(facts.lmo) if isinstance(facts.lmo, tuple) else facts.lmo
     price = f"Queries an iteration: ``{facts.queries}``; LMO calls: ``{lmo}``."

@@ -25,7 +25,7 @@ TRIED = (*range(100), *(10**k for k in range(2, 10)))  # iterations at which a r
 
 
 def rule(should: str, accepts: Callable[[Any], object]) -> Rule:
-    """Return the rule that raises ValueError, "name should …; got …", for what is not accepted."""
+    """Return the rule that raises "name should …; got …" for what is not accepted."""
 
     def check(name: str, value: object) -> None:
         if not accepts(value):
@@ -35,7 +35,7 @@ def rule(should: str, accepts: Callable[[Any], object]) -> Rule:
 
 
 def at_times(single: Rule, *times: int) -> Rule:
-    """Return the rule for a number or a schedule, whose values at these iterations keep another rule."""
+    """Return the rule for a schedule whose values at these iterations keep a rule."""
 
     def check(name: str, given: float | Schedule) -> None:
         for t in times:
@@ -84,7 +84,7 @@ def constants(**values: object) -> None:
 
 
 def auto(reason: str, derive: Callable[[Task, Any], object]) -> Any:
-    """Return a field that is derived from the task and from the fields above it, for a stated reason."""
+    """Return a field that is derived from the task and the fields above it."""
     return dataclasses.field(default=None, metadata={"auto": (reason, derive)})
 
 
@@ -104,7 +104,7 @@ def root_d(meaning: str) -> Any:
 
 
 def spelled_out(method: A) -> A:
-    """Return the settings with names of laws and stencils ("rademacher") replaced by the objects."""
+    """Return the settings with names of laws and stencils replaced by the objects."""
     changes: dict[str, object] = {}
     law, stencil = vars(method).get("law"), vars(method).get("stencil")
     if isinstance(law, str):

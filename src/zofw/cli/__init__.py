@@ -1,1 +1,1 @@
-"""The command line: information, skeletons and checks, the request desk; other packages add commands."""
+"""The command line; other packages add commands."""

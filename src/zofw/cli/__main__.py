@@ -1,4 +1,4 @@
-"""``zofw`` or ``python -m zofw``: the command line; ``--version`` answers without loading it."""
+"""``zofw`` or ``python -m zofw``; ``--version`` answers without loading the rest."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ for name, function in (INFORMATION | WRITING_YOUR_OWN | {"watch": watch}).items(
 
 
 def add_commands() -> None:
-    """Add the commands of other packages; one that cannot be imported is named, and the others work."""
+    """Add the commands of other packages; name one that cannot be imported."""
     points = list(entry_points(group="zofw.commands"))
     for point in points:
         try:

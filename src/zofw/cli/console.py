@@ -23,7 +23,7 @@ class CommandError(ValueError):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console on the present stdout or stderr; lines are not broken at 80 columns in a pipe."""
+    """Return a console on stdout or stderr; a pipe does not break lines at 80 columns."""
     made = Console(stderr=stderr, highlight=False)
     return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=PIPE_WIDTH)
 
@@ -51,7 +51,7 @@ def print_result(as_json: bool, content: object, *shown: Table | Text | str) -> 
 def print_rows(
     as_json: bool, rows: Sequence[Mapping[str, object]], title: str | None = None, left: int = 99
 ) -> None:
-    """Print rows alike as one JSON document, or as a table whose first columns are words and the rest numbers."""
+    """Print rows as one JSON document, or as a table: words first, then numbers."""
     cells = [[_cell(value) for value in row.values()] for row in rows]
     print_result(as_json, rows, plain_table(title, *(rows[0] if rows else ()), rows=cells, left=left))
 

@@ -1,4 +1,4 @@
-"""Commands at a desk: what is asked, how it stands, and answers typed by hand. Only ``read`` takes the folder's lock."""
+"""Commands at a desk; only ``read`` takes the folder's lock."""
 
 from __future__ import annotations
 

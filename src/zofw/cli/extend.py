@@ -1,4 +1,4 @@
-"""``zofw new`` and ``zofw check``: skeletons to begin with, and the laws of methods, sets, laws and problems."""
+"""``zofw new`` and ``zofw check``: skeletons, and the laws that they keep."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def check_(
 
 
 def _found(kind: str, path: str) -> Any:
-    """An instance: of a registered class, of what ``module:object`` names, or of the one such class in a module."""
+    """Return what a registered name, ``module:object`` or the one class of a module gives."""
     registries = {"method": zofw.methods, "set": zofw.sets, "law": zofw.laws}
     registry = registries[kind]() if kind in registries else zofw.problems.problems
     if path in registry:

@@ -42,7 +42,7 @@ def first_sentence(thing: object) -> str:
 
 
 def _listed(describe: Callable[[Any], dict[str, str]], as_json: bool, *registries: Mapping[str, Any]) -> None:
-    """List our own, then those of other packages; one that cannot be imported is named on stderr."""
+    """List our own, then those of other packages; name on stderr what cannot be imported."""
     rows = []
     for registry in registries:
         for name in [*registry, *(registry.others if isinstance(registry, Registry) else ())]:

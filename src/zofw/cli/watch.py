@@ -56,7 +56,7 @@ class Snapshot:
 
     @property
     def seconds_left(self) -> float:
-        """Return the seconds that the rest of the budget takes at the rate so far, 0 if that is not known."""
+        """Return the seconds that the rest takes at the rate so far, 0 if not known."""
         return 0.0 if self.over else (self.left or 0) * self.seconds / max(1, self.queries)
 
     def facts(self, price: float) -> dict[str, str]:
@@ -130,14 +130,14 @@ def look(path: Path) -> Snapshot:
 
 
 def curve_of(run: Run, log: Sequence[Event]) -> Curve:
-    """Return queries and the best value so far: of a sum at its iterations, of one function at its events."""
+    """Return queries and best value: of a sum by iterations, of one function by events."""
     if run.n == 1 and log:
         return [point for point in counted(log) if point[1] < math.inf]
     return [(row[1], row[3]) for row in run.trace.rows if not math.isnan(row[3])]
 
 
 def spent(saved: Saved) -> tuple[dict[str, int], int]:
-    """Return queries by purpose, and the evaluations that failed, with those since the last checkpoint."""
+    """Return queries by purpose and failures, those since the last checkpoint included."""
     from zofw.run.session.events import Failed
 
     run, later = saved.run, saved.events
@@ -204,7 +204,7 @@ def owner(path: Path) -> str:
 
 
 def under_way(saved: Saved, path: Path) -> int:
-    """Return the requests of a desk that are open, else the parts of the open query that have come."""
+    """Return open requests of a desk, else the parts of the open query that have come."""
     from zofw.run.session.events import Part
 
     if (path.parent / "requests").is_dir():

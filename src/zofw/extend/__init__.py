@@ -1,4 +1,4 @@
-"""For those who write their own: the laws of methods, laws of directions and problems, and skeletons to begin with."""
+"""Laws of methods, of laws of directions and of problems, and skeletons of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of a method's bookkeeping: membership, counting, purity, resuming, budgets. Each yields a sentence where broken."""
+"""Laws of a method's bookkeeping; each yields a sentence where it is broken."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def charges_what_it_states(on: MethodSubject) -> Iterator[str]:
 
 
 def _prices(on: MethodSubject) -> tuple[Session, list[tuple[int, int, bool]]]:
-    """Return a finished run, and queries, LMO calls and whether it was a refresh of every iteration."""
+    """Return a finished run; queries, LMO calls and refresh of every iteration."""
     problem = smooth_sum(MANY, FEW)
     limits: dict[str, Any] = {
         "max_iter": LONG,

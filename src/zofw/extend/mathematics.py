@@ -1,4 +1,4 @@
-"""Laws of the mathematics of a method: what bites when a sign is wrong. Each yields a sentence where it is broken."""
+"""Laws of the mathematics of a method; each yields a sentence where it is broken."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class MethodSubject:
         return {}
 
     def run(self, world: World) -> tuple[Moment, ...]:
-        """Return its run in a world within the queries that it states, or 50 iterations of a first-order method; played once."""
+        """Return its run in a world within the queries that it states, played once."""
         if world not in self._runs:
             limits = {"iterations": 50} if self.first_order else {"budget": self.facts.within}
             self._runs[world] = tuple(play(self.settings, world, **limits))
@@ -81,7 +81,7 @@ class MethodSubject:
 
     @cached_property
     def ends(self) -> Array:
-        """Return x after six iterations in the uneven world, a row for each of so many seeds."""
+        """Return x after six iterations in the uneven world, a row for each seed."""
         return ends(self.settings, uneven(), range(PAIRS))
 
     def resolved(self, world: World, budget: int | None = None, iterations: int | None = None) -> Any:
@@ -123,7 +123,7 @@ def finds_the_vertex(on: MethodSubject) -> Iterator[str]:
 
 
 def second_half(on: MethodSubject, world: World) -> list[tuple[int, Moment, Array]]:
-    """Return t, the moment and the argument of its oracle call, over the second half of a run."""
+    """Return t, the moment and the oracle's argument over the second half of a run."""
     seen = [(t, moment, moment.g) for t, moment in enumerate(on.run(world)) if moment.g is not None]
     if not seen:
         raise Skipped("it calls neither lmo nor project of its task")
@@ -227,7 +227,7 @@ def ends(settings: MethodLike, world: World, seeds: range) -> Array:
 
 
 def _alike(on: MethodSubject, other: World, places: Indices, what: str) -> Iterator[str]:
-    """Whether the mean of x after six iterations is the same in both worlds, as far as noise lets one see."""
+    """Compare the mean of x after six iterations in both worlds, up to noise."""
     samples = [on.ends, ends(on.settings, other, range(PAIRS, 2 * PAIRS))[:, places]]
     means = [sample.mean(axis=0) for sample in samples]
     error = np.sqrt(sum(sample.var(axis=0, ddof=1) for sample in samples) / PAIRS)
@@ -349,7 +349,7 @@ def _away(before: Mixed, after: Mixed, g: Array, t: int) -> Iterator[str]:
 
 
 def mixture_of(state: State) -> Mixed | None:
-    """Return the atoms as rows and their weights, if a state, or a field of it, has fields ``atoms`` and ``weights``."""
+    """Return atoms as rows and weights, if a state or a field of it has them."""
     for holder in (state, *vars(state).values()):
         fields = vars(holder) if dataclasses.is_dataclass(holder) else {}
         if "atoms" in fields and len(fields.get("weights", ())):

@@ -1,4 +1,4 @@
-"""Skeletons to begin with: code, test and page, written into this library or into another project."""
+"""Skeletons: code, test and page, written into this library or another project."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from zofw.sets import Box, L1Ball, L2Ball, as_set
 
 @dataclass
 class Watched(FirstOrderTask):
-    """A task that remembers what its oracles were asked: gradients by the LMO, points by the projection."""
+    """A task that keeps the arguments of its LMO and of its projection."""
 
     gradients: list[Array] = field(default_factory=list, compare=False)
     points: list[Array] = field(default_factory=list, compare=False)
@@ -55,7 +55,7 @@ def linear(slopes: Array) -> Sum:
 
 
 def diagonal(curvatures: Array, centres: Array) -> Sum:
-    """Return f_i(x) = ½⟨x − c_i, H_i(x − c_i)⟩, diagonal H_i ≥ 0: every component has its own curvature."""
+    """Return f_i(x) = ½⟨x − c_i, H_i(x − c_i)⟩ with diagonal H_i ≥ 0."""
 
     def values(X: Array, batch: Indices) -> Array:
         shifted = X[:, None, :] - centres[batch]
@@ -93,7 +93,7 @@ class World:
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """Return f(x_0), and the value that Frank-Wolfe with line search and pairwise steps attains."""
+        """Return f(x_0), and the value that pairwise Frank-Wolfe attains."""
         last = [*play(FrankWolfe("pairwise"), self, iterations=200)][-1].state.x
         return mean_value(self.problem, self.x0), mean_value(self.problem, last)
 
@@ -105,7 +105,7 @@ class World:
 
 @cache
 def quadratics() -> World:
-    """Return thirty quadratics in eight dimensions on a ball, their mean's minimiser just outside: the gradient turns under way."""
+    """Return thirty quadratics on a ball, their mean's minimiser just outside."""
     rng = np.random.default_rng(1)
     centre = rng.standard_normal(8)
     centres = 1.3 * centre / np.linalg.norm(centre) + 0.4 * rng.standard_normal((30, 8))
@@ -114,7 +114,7 @@ def quadratics() -> World:
 
 @cache
 def logistic_sum() -> World:
-    """Return twenty rows of length 2 in eight dimensions on an ℓ1 ball of radius 3: a logistic regression that is sparse."""
+    """Return a sparse logistic regression of twenty rows on an ℓ1 ball."""
     rng = np.random.default_rng(2)
     Z = rng.standard_normal((20, 8))
     Z *= 2.0 / np.linalg.norm(Z, axis=1, keepdims=True)
@@ -124,7 +124,7 @@ def logistic_sum() -> World:
 
 @cache
 def linear_sum() -> World:
-    """Return six linear functions in eight dimensions on the ℓ1 ball, of which any half leads to another vertex than all."""
+    """Return six linear functions, any half of which leads to another vertex than all."""
     gradient = np.r_[-1.0, np.linspace(0.6, 0.0, 7)]
     first, even = np.array([1, 1, 1, -1, -1, -1]), np.array([1, -1, 1, -1, 1, -1])
     slopes = gradient + 1.1 * (np.outer(first, np.eye(8)[7]) + np.outer(even, np.eye(8)[6]))
@@ -133,7 +133,7 @@ def linear_sum() -> World:
 
 @cache
 def inner() -> World:
-    """Return six quadratics in six dimensions on a box, their mean's minimiser halfway to a corner: who does not look again overshoots."""
+    """Return six quadratics on a box, their mean's minimiser halfway to a corner."""
     rng = np.random.default_rng(5)
     centre = rng.choice([-0.4, 0.4], 6) * rng.uniform(0.5, 1.0, 6)
     centres = centre + 0.1 * rng.standard_normal((6, 6))
@@ -149,7 +149,7 @@ def uneven() -> World:
 
 
 def smooth_sum(n: int = 7, dim: int = 9) -> BlackBox:
-    """Return (1/n) Σ ½‖A_i x − y_i‖²/3 as a function of points and components, without a gradient."""
+    """Return (1/n) Σ ½‖A_i x − y_i‖²/3 of points and components, without a gradient."""
     rng = np.random.default_rng(0)
     A, y = rng.standard_normal((n, 3, dim)), rng.standard_normal((n, 3))
 

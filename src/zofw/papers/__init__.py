@@ -1,4 +1,4 @@
-"""Methods of papers, one file each: `ZSFWDVR`, the reference `FrankWolfe`, and rivals for comparison (see their facts)."""
+"""Methods of papers, one file for each paper: `ZSFWDVR`, `FrankWolfe`, and rivals."""
 
 from zofw.papers.acc_szofw import AccSZOFW as AccSZOFW
 from zofw.papers.acc_szofw import AccSZOFWStar as AccSZOFWStar

@@ -42,13 +42,13 @@ from zofw.schedules import Constant, Power, Scaled, as_schedule
 
 Estimator = Literal["cooge", "unige"]
 LEAST_SHIFT = {"cooge": 1e-6, "unige": 1e-7}
-"""The smallest ‖μu‖ for which rounding does not spoil a central (CooGE) or a forward (UniGE) difference."""
+"""The smallest ‖μu‖ for which rounding does not spoil a difference."""
 
 
 def ask(
     estimator: Estimator, points: Array, S: Batch, mu: float, rng: np.random.Generator, purpose: Purpose
 ) -> tuple[Directions, float, Query]:
-    """Return U, its scale and the query for estimates of the sum over S at one or two points."""
+    """Return U, its scale and the query for estimates over S at one or two points."""
     d = points.shape[-1]
     if estimator == "cooge":
         return basis(d), 1.0, Query(points, S, basis(d), mu, Stencil.CENTRAL, purpose)
@@ -57,7 +57,7 @@ def ask(
 
 
 def radius_over_step(estimator: Estimator, dim: int) -> float:
-    """Return μ/η: d^(−1/2) for CooGE; β/η = 1/d for UniGE, hence d^(−3/2) along directions of length √d."""
+    """Return μ/η: d^(−1/2) for CooGE; d^(−3/2) for UniGE, as β/η = 1/d."""
     return math.pow(dim, -0.5 if estimator == "cooge" else -1.5)
 
 
@@ -181,7 +181,7 @@ class AccSZOFWStar(Accelerated):
 
     @classmethod
     def paper(cls, dim: int, iterations: int, *, estimator: Estimator = "cooge", **other: object) -> Self:
-        """η = T^{−2/3}, ρ_t = (t + 1)^{−2/3}, μ = d^{−1/2}T^{−2/3} (CooGE), β = d^{−1}T^{−2/3} (UniGE)."""
+        """η = T^{−2/3}, ρ_t = (t + 1)^{−2/3}, μ = d^{−1/2}η (CooGE), β = d^{−1}η (UniGE)."""
         eta = iterations ** (-2 / 3)
         radius = radius_over_step(estimator, dim) * eta
         return cls.of(other, estimator=estimator, step_size=Constant(eta), radius=radius)

@@ -72,7 +72,7 @@ class BoostedZOSFW(ZOSFW):
 
 
 def chase(task: Task, x: Array, g: Array, rounds: int, improvement: float) -> tuple[Array, float, int]:
-    """Return d/Λ, the Frank-Wolfe gap ⟨g, x − v⟩ of the first vertex, and the number of LMO calls."""
+    """Return d/Λ, the gap ⟨g, x − v⟩ of the first vertex, and the number of LMO calls."""
     d, Lambda, gap = np.zeros_like(x), 0.0, 0.0
     for k in range(rounds):
         r = -g - d

@@ -88,7 +88,7 @@ class FrankWolfe(Method):
 
     @dataclass(frozen=True)
     class State(Iterate):
-        """x_t, and the atoms and weights whose combination it is (neither is kept by the vanilla variant)."""
+        """x_t, and its atoms and weights; the vanilla variant keeps none."""
 
         atoms: tuple[Atom, ...]
         weights: Array

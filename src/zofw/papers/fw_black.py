@@ -76,7 +76,7 @@ class FWBlack(Method):
     def paper(
         cls, dim: int, *, delta: float = 0.01, option: Literal["I", "II"] = "I", **other: object
     ) -> Self:
-        """The experiments' settings: b = 25, γ_t = 0.8/√(t + 1), δ = 0.01, β = 0.99 (MNIST) or 0.999 (ImageNet)."""
+        """The experiments' b = 25, γ_t = 0.8/√(t + 1), δ = 0.01, β = 0.99; 0.999 for ImageNet."""
         settings.one_of("I", "II")("option", option)
         if option == "I":  # unit vectors times δ are vectors of length √d times δ/√d
             return cls.of(other, law=Sphere(), radius=delta / math.sqrt(dim))

@@ -47,7 +47,7 @@ from zofw.schedules import Constant, Power, open_loop
 def coordinate_spider(
     task: Task, state: Any, rng: np.random.Generator, period: int, size: int, mu: float
 ) -> Generator[Query, Answer, Array]:
-    """Return v_t: all components every ``period`` iterations, a difference on a batch otherwise."""
+    """Return v_t: all components every ``period`` iterations, else a difference."""
     U = basis(task.dim)
     if state.t % period == 0:
         query = Query(state.x, task.all, U, mu, Stencil.CENTRAL, Purpose.REFRESH)
@@ -57,7 +57,7 @@ def coordinate_spider(
 
 
 def condg(task: Task, g: Array, u: Array, gamma: float, eta: float, most: int) -> tuple[Array, float]:
-    """Return the approximate proximal point after at most ``most`` LMO calls, and ⟨g, u − v_1⟩, the gap of g at u."""
+    """Return a proximal point after at most ``most`` LMO calls, and the gap of g at u."""
     w, first = u, 0.0
     for k in range(most):
         slope = g + (w - u) / gamma

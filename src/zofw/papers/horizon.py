@@ -31,7 +31,7 @@ def constant_step(T: int | None, exponent: float) -> Schedule:
 
 
 def root_of_horizon(exponent: float, iterations: Callable[[Task, Any], int | None]) -> Any:
-    """Return a field whose default is T^(−exponent) for the T that ``iterations`` returns, or its anytime form."""
+    """Return a field whose default is T^(−exponent), or its anytime form without T."""
     p = Fraction(exponent).limit_denominator(9)
     return settings.auto(
         f"T^(-{p}) for the T iterations that budget and max_iter allow, else (t + 1)^(-{p})",

@@ -1,4 +1,4 @@
-"""Steps of the methods that project: rivals with the same oracle, on sets with a cheap projection."""
+"""Steps of the methods that project: rivals on sets with a cheap projection."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from zofw.core import Array, Info, Task
 
 
 def descent(task: Task, count: int) -> float:
-    """Return 1/(1 + d/b): a step for L = 1 and estimates whose second moment is about 1 + d/b times ‖∇f‖²."""
+    """Return 1/(1 + d/b): a step for L = 1 and E‖ĝ‖² ≈ (1 + d/b)‖∇f‖²."""
     return count / (count + task.dim)
 
 

@@ -62,7 +62,7 @@ class SAGAFW(Method):
 
     @dataclass(frozen=True)
     class State(Iterate):
-        """x_t; ∇f_i(α_i) of every component along its coordinates, where each begins in that list; and their mean g_t."""
+        """x_t; the list of all ∂_j f_i(α_i), where each component begins in it, and their mean g_t."""
 
         memory: Array
         starts: Indices

@@ -75,7 +75,7 @@ class SahuKar(Method):
 
     @classmethod
     def paper(cls, n: int, dim: int, step_size: float, n0: float = 1.0, **other: object) -> Self:
-        """q = n₀√n/6 and |S| = (2d + 9)√n/n₀ for n₀ in [1, √n/6], rounded; a constant γ of the order of ε."""
+        """q = n₀√n/6 and |S| = (2d + 9)√n/n₀ for n₀ in [1, √n/6], rounded; constant γ."""
         if not 1.0 <= n0 <= largest(n):
             raise ValueError(f"n0 should lie in [1, sqrt(n)/6] = [1, {largest(n):.6g}]; got {n0!r}.")
         return cls.of(other, pairs=pairs_for(n, dim, n0), period=period_for(n, n0), step_size=step_size)

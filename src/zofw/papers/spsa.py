@@ -34,7 +34,7 @@ from zofw.schedules import Power
 
 
 def first_step(task: Task, own: Any) -> Power:
-    """Return a/(A + k + 1)^0.602 with A = T/10 for the T iterations of the limits and a_0 = 1/(1 + d/b)."""
+    """Return a/(A + k + 1)^0.602 with A = T/10 and a_0 = 1/(1 + d/b)."""
     T = horizon(task, 2 * own.batch_size * own.directions) or 1000
     offset = 0.1 * T + 1
     return Power(descent(task, own.directions) * offset**0.602, offset, 0.602)
@@ -43,7 +43,7 @@ def first_step(task: Task, own: Any) -> Power:
 @methods.register("spsa")
 @dataclass(frozen=True)
 class SPSA(Method):
-    """SPSA: simultaneous perturbation stochastic approximation, projected; the paper's a_k is ``step_size`` and its c_k ``radius``."""
+    """SPSA: simultaneous perturbation, projected; a_k is ``step_size``, c_k ``radius``."""
 
     batch_size: settings.Count = 1
     directions: settings.Count = 1
@@ -66,7 +66,7 @@ class SPSA(Method):
 
     @classmethod
     def paper(cls, iterations: int, a: float, c: float, **other: object) -> Self:
-        """a_k = a/(A + k + 1)^0.602 with A = T/10, c_k = c/(k + 1)^0.101; a and c are the user's."""
+        """a_k = a/(A + k + 1)^0.602 with A = T/10, c_k = c/(k + 1)^0.101."""
         settings.constants(iterations=iterations, a=a, c=c)
         step_size = Power(a, 0.1 * iterations + 1, 0.602)
         return cls.of(other, step_size=step_size, radius=Power(c, 1.0, 0.101))

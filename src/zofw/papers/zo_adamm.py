@@ -76,7 +76,7 @@ class ZOAdaMM(Method):
 
     @classmethod
     def paper(cls, dim: int, iterations: int, lr: float, **other: object) -> Self:
-        """The attacks' settings: constant α = lr, β₁ = 0.9, β₂ = 0.3, b = 10, μ = 1/√(dT) on the unit sphere."""
+        """The attacks' settings: α = lr, β₁ = 0.9, β₂ = 0.3, b = 10, μ = 1/√(dT)."""
         settings.constants(dim=dim, iterations=iterations, lr=lr)
         mu = 1 / (dim * math.sqrt(iterations))
         return cls.of(other, directions=10, step_size=Constant(lr), second_decay=0.3, radius=mu)

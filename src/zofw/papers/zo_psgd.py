@@ -32,7 +32,7 @@ from zofw.schedules import Power
 @methods.register("zo-psgd")
 @dataclass(frozen=True)
 class ZOPSGD(Method):
-    """ZO-PSGD: projected stochastic gradient descent. The default step is made for L = 1; divide it by L if L is known."""
+    """ZO-PSGD: projected stochastic gradient descent. The default step is for L = 1."""
 
     batch_size: settings.Count = 1
     directions: settings.Count = settings.root_d("directions")
@@ -53,7 +53,7 @@ class ZOPSGD(Method):
 
     @classmethod
     def paper(cls, dim: int, iterations: int, lr: float, **other: object) -> Self:
-        """a_t = lr/√(t + 1) and μ = 1/√(dT) on the unit sphere, that is 1/(d√T) along the law's columns."""
+        """a_t = lr/√(t + 1) and μ = 1/√(dT) on the unit sphere, 1/(d√T) along the columns."""
         return cls.of(other, directions=10, step_size=Power(lr, 1.0, 0.5), radius=1 / (dim * iterations**0.5))
 
     def step(self, task: Task, state: Iterate, rng: np.random.Generator) -> Step:

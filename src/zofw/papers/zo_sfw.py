@@ -93,7 +93,7 @@ class ZOSFW(Method):
     def paper(
         cls, scheme: Literal["kwsa", "rdsa", "i-rdsa"], dim: int, *, directions: int = 1, **other: object
     ) -> Self:
-        """Algorithm 2's γ_t = 2/(t + 8) and, for each scheme, ρ_t and c_t (here μ_t); KWSA's ρ_0 = 4/8^(2/3) is 1."""
+        """Algorithm 2's γ_t = 2/(t + 8), and the ρ_t and c_t (here μ_t) of a scheme."""
         settings.one_of("kwsa", "rdsa", "i-rdsa")("scheme", scheme)
         settings.whole(1)("directions", directions)
         m = {"kwsa": dim, "rdsa": 1, "i-rdsa": directions}[scheme]

@@ -37,7 +37,7 @@ from zofw.papers.projection import descent, projected_step
 @methods.register("zo-svrg")
 @dataclass(frozen=True)
 class ZOSVRG(Method):
-    """ZO-SVRG: stochastic variance-reduced gradient, projected. The default step is made for L = 1; divide it by L if L is known."""
+    """ZO-SVRG: variance-reduced gradients, projected. The default step is for L = 1."""
 
     batch_size: settings.Count = settings.root_n("components in a difference")
     directions: settings.Count = settings.root_d("directions")
@@ -66,14 +66,14 @@ class ZOSVRG(Method):
 
     @classmethod
     def paper(cls, dim: int, L: float, iterations: int, *, rho: float = 1.0, **other: object) -> Self:
-        """b = |S| = 1, η = ρ/(Ld), m = ⌈d/(31ρ)⌉, and μ = 1/√(dT) on the unit sphere, that is 1/(d√T) along the law's columns."""
+        """b = |S| = 1, η = ρ/(Ld), m = ⌈d/(31ρ)⌉; μ = 1/√(dT), 1/(d√T) along the columns."""
         settings.constants(dim=dim, L=L, iterations=iterations, rho=rho)
         m, mu = math.ceil(dim / (31 * rho)), 1 / (dim * math.sqrt(iterations))
         return cls.of(other, batch_size=1, directions=1, period=m, step_size=rho / (L * dim), radius=mu)
 
     @classmethod
     def coordinate(cls, dim: int, L: float, iterations: int, *, rho: float = 1.0, **other: object) -> Self:
-        """ZO-SVRG-Coord: the same constants, μ = 1/√(dT), with central differences along all coordinates."""
+        """ZO-SVRG-Coord: the same constants with central differences along all coordinates."""
         along = {"directions": dim, "law": Coordinate(), "stencil": Stencil.CENTRAL}
         along["radius"] = 1 / math.sqrt(dim * iterations)
         return cls.paper(dim, L, iterations, rho=rho, **along, **other)

@@ -46,14 +46,14 @@ from zofw.schedules import Constant, Power, as_schedule, open_loop
 def mean_of_pairs(
     task: Task, z: Array, m: int, nu: float, law: Law, rng: np.random.Generator
 ) -> Generator[Query, Answer, Array]:
-    """Return G, the mean over m independent pairs of a component and a direction; 2m queries."""
+    """Return G, the mean over m pairs of a component and a direction; 2m queries."""
     U = law.draw(rng, task.dim, m)
     query = Query(z, task.sample(rng, m), U, nu, Stencil.FORWARD, paired=True)
     return fresh(U, slopes(query, (yield query))[0], law.scale(task.dim, m))
 
 
 def check_pairs(self: Any, task: Task) -> None:
-    """Raise ValueError if the law cannot supply a direction for every pair, at the start or far out."""
+    """Raise ValueError if the law cannot supply a direction for every pair."""
     for t in (0, 1, 1000):
         self.law.check(task.dim, math.ceil(as_schedule(self.batch_size)(t)))
 

@@ -93,7 +93,7 @@ class ZSFWDVR(Method):
         constant: bool = False,
         **other: object,
     ) -> Self:
-        """The experiments' settings: γ_t = lr/(t + 1) (logistic, robust) or lr (attacks), plain g_0, Gaussian U."""
+        """The experiments' settings: γ_t = lr/(t + 1), or lr in attacks; plain g_0, Gaussian U."""
         step = Constant(lr) if constant else Power(lr, 1.0, cap=1.0)  # beyond 1 it leaves the set at t = 0
         sizes = {
             "batch_size": batch_size,
