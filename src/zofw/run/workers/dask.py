@@ -20,7 +20,7 @@ from zofw.extras import extra
 from zofw.problems.sharded import Sharded
 from zofw.run.answering.engine import ExecutorError
 from zofw.run.answering.signals import Interrupted, look
-from zofw.run.workers.places import Copies, Place, Places, Replicated
+from zofw.run.workers.places import Copies, Place, Replicated
 from zofw.run.workers.tasks import Found, WorkerTask, work_on
 from zofw.run.workers.workers import Ticket, WorkerLost
 
@@ -68,7 +68,7 @@ class ClientPool:
         client.subscribe_topic(self._topic, self._hear)
 
     @functools.cached_property
-    def _places(self) -> Places:
+    def _places(self) -> Copies | Replicated:
         """Where the problem is: sent to the workers when it is first needed."""
         if isinstance(self._problem, Sharded):
             return Copies(self._client, self._problem, self._scatter)

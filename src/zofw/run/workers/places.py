@@ -7,7 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from zofw.problems.sharded import Loader, Sharded
 
@@ -31,19 +31,6 @@ class Place:
         return None if self.worker is None else [self.worker]
 
 
-class Places(Protocol):
-    """Who has what."""
-
-    def find(self, part: int | None) -> Place:
-        """Return a copy of a part, for one more task."""
-
-    def lose(self, place: Place) -> None:
-        """Replace a copy whose data are gone, unless that has been done."""
-
-    def look(self, alive: Collection[str]) -> None:
-        """See to what was on workers that are gone."""
-
-
 class Replicated:
     """The whole problem on every worker."""
 
@@ -52,9 +39,11 @@ class Replicated:
         self._place = Place(0, scatter(problem, None))
 
     def find(self, part: int | None) -> Place:
+        """Return a copy of a part, for one more task."""
         return self._place
 
     def lose(self, place: Place) -> None:
+        """Replace a copy whose data are gone, unless that has been done."""
         if place is self._place:
             self._place = Place(0, self._scatter(self._problem, None))
 

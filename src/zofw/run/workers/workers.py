@@ -10,6 +10,7 @@ import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from concurrent.futures import BrokenExecutor, CancelledError
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -37,17 +38,12 @@ SLOW_SECONDS, SLOW_TIMES = 30.0, 20.0  # after which a task without a time limit
 ATTEMPTS = 10  # workers that one task may cost
 
 
+Ticket: TypeAlias = Any  # the future of a task, of whatever library
+OwnExecutor: TypeAlias = futures.Executor  # one that was made here, and is ended here
+
+
 class WorkerLost(Exception):
     """A worker died over a task, or lost what the task needs; it has to be sent again."""
-
-
-class Ticket(Protocol):
-    """The future of a task, of whatever library."""
-
-    def result(self) -> Any: ...
-    def exception(self) -> BaseException | None: ...
-    def cancel(self) -> object: ...
-    def add_done_callback(self, fn: Callable[[Any], object], /) -> object: ...
 
 
 @runtime_checkable
@@ -55,12 +51,6 @@ class Executor(Protocol):
     """Executor interface: an object with the ``submit`` of :mod:`concurrent.futures`."""
 
     def submit(self, fn: Callable[..., object], /, *arguments: object) -> Ticket: ...
-
-
-class OwnExecutor(Executor, Protocol):
-    """One that was made here, and is ended here."""
-
-    def shutdown(self, wait: bool = True) -> None: ...
 
 
 @runtime_checkable
@@ -413,10 +403,4 @@ def as_engine(executor: ExecutorLike, problem: Problem, timeout: float | None) -
         from zofw.run.workers.dask import ClientPool
 
         return Workers(ClientPool(executor, problem, token), token, timeout)
-    if not (isinstance(executor, Executor) or callable(executor)):
-        count = executor if isinstance(executor, int) else 4
-        raise TypeError(
-            "executor should be a dask.distributed.Client, a concurrent.futures.Executor, or a function that makes one, such as "
-            f"concurrent.futures.ProcessPoolExecutor({count}); got {executor!r:.60}."
-        )
     return Workers(FuturePool(executor, problem, token), token, timeout)
