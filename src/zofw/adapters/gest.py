@@ -26,11 +26,11 @@ class ZOGenerator(Generator):
     vocs
         Continuous variables and one objective, to minimise or to maximise.
     set
-        Set of the variables in their order, or what :func:`zofw.minimize` takes for one. By default
-        the box of their domains.
+        Set of the variables in their order, or what :func:`zofw.minimize` takes for one. By
+        default the box of their domains.
     workers
-        Points that are evaluated at the same time: the most that ``suggest`` has at hand after the
-        first points.
+        Points that are evaluated at the same time: the most that ``suggest`` has at hand after
+        the first points.
     budget
         Maximum number of points.
     method, rng

@@ -32,7 +32,8 @@ def lmfit_minimize(
     budget
         Most calls, by default ``max_nfev`` of the minimizer, or 100 for each parameter.
     settings
-        Anything else that :func:`zofw.least_squares` takes: ``loss``, ``checkpoint``, ``workers``, …
+        Anything else that :func:`zofw.least_squares` takes: ``loss``, ``checkpoint``,
+        ``workers``, …
 
     Examples
     --------

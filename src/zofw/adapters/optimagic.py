@@ -40,8 +40,8 @@ class ZOFrankWolfe(algorithm.Algorithm):
     Parameters
     ----------
     set
-        The set of the flat parameter vector, or what :func:`zofw.minimize` takes for one, such as ``"simplex"``. By default
-        the box of optimagic's bounds.
+        The set of the flat parameter vector, or what :func:`zofw.minimize` takes for one, such
+        as ``"simplex"``. By default the box of optimagic's bounds.
     method
         As in :func:`zofw.minimize`.
     stopping_maxfun, stopping_maxiter
@@ -49,7 +49,8 @@ class ZOFrankWolfe(algorithm.Algorithm):
     convergence_gap_tol
         Compared with a bound of the Frank-Wolfe gap; None for never.
     n_cores
-        Points that optimagic evaluates at the same time, by its batch evaluator; ``interpolation`` asks for so many at once.
+        Points that optimagic evaluates at the same time, by its batch evaluator;
+        ``interpolation`` asks for so many at once.
     seed
         Of everything random.
 
@@ -102,7 +103,8 @@ class ZOFrankWolfe(algorithm.Algorithm):
 @minimizer("zofw_least_squares", AggregationLevel.LEAST_SQUARES, supports_parallelism=False)
 @dataclass(frozen=True)
 class ZOLeastSquares(algorithm.Algorithm):
-    """:func:`zofw.least_squares` for functions marked with ``optimagic.mark.least_squares``, with settings of `ZOFrankWolfe`.
+    """:func:`zofw.least_squares` for functions marked with ``optimagic.mark.least_squares``,
+    with settings of `ZOFrankWolfe`.
 
     Examples
     --------

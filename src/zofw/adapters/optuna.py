@@ -25,10 +25,11 @@ SEED = "zofw:seed"  # the attribute of a study that every worker's sampler start
 class ZOSampler(optuna.samplers.BaseSampler):
     """Optuna trials that are the evaluations of one run of :func:`zofw.minimize`.
 
-    The named parameters form a vector x of the set: a mixture, the weights of an ensemble, shares with floors and caps. Every
-    trial evaluates one point of the set. All other parameters are sampled by ``independent``. The sampler holds nothing
-    that the study does not: it replays the finished trials, so a study in a database goes on in another process, and several
-    processes share one run.
+    The named parameters form a vector x of the set: a mixture, the weights of an ensemble,
+    shares with floors and caps. Every trial evaluates one point of the set. All other
+    parameters are sampled by ``independent``. The sampler holds nothing that the study does
+    not: it replays the finished trials, so a study in a database goes on in another process,
+    and several processes share one run.
 
     Parameters
     ----------
@@ -41,7 +42,8 @@ class ZOSampler(optuna.samplers.BaseSampler):
     method
         As in :func:`zofw.minimize`.
     workers
-        Trials that run at the same time: the ``n_jobs`` of ``study.optimize``, or the processes that share the study.
+        Trials that run at the same time: the ``n_jobs`` of ``study.optimize``, or the processes
+        that share the study.
     seed
         Of everything random. By default one is drawn and kept in the study.
     independent

@@ -101,22 +101,25 @@ def scipy_least_squares(
     max_nfev: int | None = None,
     **settings: Any,
 ) -> OptimizeResult:
-    """Call :func:`zofw.least_squares` like :func:`scipy.optimize.least_squares`, without derivatives.
+    """Call :func:`zofw.least_squares` like :func:`scipy.optimize.least_squares`, without
+    derivatives.
 
     Parameters
     ----------
     fun, x0, bounds, max_nfev
-        As there; every call of ``fun`` counts, and ``max_nfev`` is 100 for each variable by default.
+        As there; every call of ``fun`` counts, and ``max_nfev`` is 100 for each variable by
+        default.
     set
         Any other set in place of ``bounds``, which have to be finite.
     settings
-        ``loss``, ``f_scale``, ``args``, ``kwargs`` and all else that :func:`zofw.least_squares` takes. Tolerances and what
-        belongs to derivatives is passed over with a warning.
+        ``loss``, ``f_scale``, ``args``, ``kwargs`` and all else that :func:`zofw.least_squares`
+        takes. Tolerances and what belongs to derivatives is passed over with a warning.
 
     Returns
     -------
     scipy.optimize.OptimizeResult
-        ``x``, ``cost``, ``fun`` (the residuals), ``jac`` (of the model), ``grad``, ``nfev``, ``success``, ``message``, ``result``.
+        ``x``, ``cost``, ``fun`` (the residuals), ``jac`` (of the model), ``grad``, ``nfev``,
+        ``success``, ``message``, ``result``.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """The command line: ``zofw`` or ``python -m zofw``.
 
-Other installed packages add commands: the entry points of the group ``zofw.commands`` are functions that receive the
-application.
+Other installed packages add commands: the entry points of the group ``zofw.commands`` are
+functions that receive the application.
 
-Exit codes: 0 done; 1 a run failed, a law is broken or a file damaged; 2 the command or a file of its input is wrong; 130
-interrupted.
+Exit codes: 0 done; 1 a run failed, a law is broken or a file damaged; 2 the command or a file
+of its input is wrong; 130 interrupted.
 """
 
 from __future__ import annotations

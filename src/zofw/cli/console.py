@@ -82,7 +82,8 @@ def mistakes() -> tuple[type[Exception], ...]:
 def guarded(
     function: Callable[P, None], *more: Callable[[], tuple[type[Exception], ...]]
 ) -> Callable[P, None]:
-    """Return the command with exit code 2 and a sentence on stderr for a mistake, 130 for an interruption.
+    """Return the command with exit code 2 and a sentence on stderr for a mistake, 130 for an
+    interruption.
 
     ``more`` return further errors that are mistakes of the user.
     """

@@ -64,12 +64,11 @@ def line_search(gradient: Gradient, x: Array, d: Array, slope: float, most: floa
 @methods.register("frank-wolfe")
 @dataclass(frozen=True)
 class FrankWolfe(Method):
-    """Frank-Wolfe with exact gradients: a first-order reference. No queries; one gradient and one LMO call an
-    iteration.
+    """Frank-Wolfe with exact gradients: a first-order reference, which asks no queries.
 
-    The line search takes a few more gradients. ``info.bound`` is the certificate: for convex f it
-    bounds f(x_t) − min f, x_t being the point before the step, and f(x_{t+1}) − min f as well
-    wherever the step does not increase f.
+    An iteration takes one LMO call and a few gradients. ``info.bound`` is the certificate: for
+    convex f it bounds f(x_t) − min f, x_t being the point before the step, and f(x_{t+1}) − min
+    f as well wherever the step does not increase f.
 
     Parameters
     ----------
@@ -136,8 +135,8 @@ class FrankWolfe(Method):
 def _with(
     atoms: tuple[Atom, ...], w: Array, s: Atom, gain: float, candidates: NDArray[np.bool_]
 ) -> tuple[tuple[Atom, ...], Array]:
-    """Return the active set after s has gained weight and atoms without weight have left; the weights
-    sum to one.
+    """Return the active set after s has gained weight and atoms without weight have left; the
+    weights sum to one.
 
     ``candidates`` are the atoms with ⟨g, a⟩ = ⟨g, s⟩, the only ones that can be s; its key
     decides among them.

@@ -1,4 +1,4 @@
-"""FZFW and FZCGS: faster zeroth-order Frank-Wolfe and conditional gradient sliding, coordinate estimates with SPIDER differences.
+"""FZFW and FZCGS: coordinate estimates with SPIDER differences, Frank-Wolfe steps or sliding.
 
     for t = 0, 1, …:
         if t mod q = 0:  v_t = ∇̂f(x_t)                                          all n components
@@ -14,12 +14,13 @@
             α_k     = min{1, ⟨(u − u_k)/γ − g, v_k − u_k⟩ / (‖v_k − u_k‖²/γ)}
             u_{k+1} = (1 − α_k) u_k + α_k v_k
 
-with ∇̂h(x) = Σ_j [h(x + μe_j) − h(x − μe_j)]/(2μ) · e_j, and S drawn with replacement. condg takes O(D²/(γη)) LMO calls and no
-query.
+with ∇̂h(x) = Σ_j [h(x + μe_j) − h(x − μe_j)]/(2μ) · e_j, and S drawn with replacement. condg
+takes O(D²/(γη)) LMO calls and no query.
 
-Departures: the paper's γ = 1/(D√K) of FZFW is a length and exceeds 1 on small sets, so it is capped at 1; the defaults are the
-anytime γ_t = 2/(t + 2) and η_t = 1/(t + 1), where the paper has 1/K; condg stops after ``max_inner`` LMO calls even above η_t;
-x is the last iterate, where the paper draws one at random. FZCGS's ε is that of the squared gradient mapping, not of the
+Departures: the paper's γ = 1/(D√K) of FZFW is a length and exceeds 1 on small sets, so it is
+capped at 1; the defaults are the anytime γ_t = 2/(t + 2) and η_t = 1/(t + 1), where the paper
+has 1/K; condg stops after ``max_inner`` LMO calls even above η_t; x is the last iterate, where
+the paper draws one at random. FZCGS's ε is that of the squared gradient mapping, not of the
 Frank-Wolfe gap.
 
 References

@@ -36,8 +36,8 @@ from zofw.schedules import Power
 @methods.register("saga-fw")
 @dataclass(frozen=True)
 class SAGAFW(Method):
-    """SAGA-FW: a memory of the last gradient of every component; |support_i| takes the place of d in the number of queries if it is
-    known.
+    """SAGA-FW: a memory of the last gradient of every component; known supports make it
+    cheaper.
 
     Parameters
     ----------

@@ -4,7 +4,8 @@
         if t mod q = 0:  g_t = Σ_k [f(x_t + ηe_k) − f(x_t)]/η · e_k                  all n components
         otherwise:       draw |S| pairs (f_j, z_j), z_j ~ N(0, I), a direction of its own for each component
                          g_t = g_{t−1} + (1/|S|) Σ_j {[f_j(x_t + ηz_j) − f_j(x_t)]
-                                                      − [f_j(x_{t−1} + ηz_j) − f_j(x_{t−1})]}/η · z_j
+                                                      − [f_j(x_{t−1} + ηz_j) − f_j(x_{t−1})]}/η
+                                                      · z_j
         s_t     = argmin over s in X of ⟨s, g_t⟩
         x_{t+1} = x_t + γ (s_t − x_t)
 
@@ -50,7 +51,8 @@ def largest(n: int) -> float:
 @methods.register("sahu-kar")
 @dataclass(frozen=True)
 class SahuKar(Method):
-    """Variance-reduced zeroth-order Frank-Wolfe of Sahu and Kar: SPIDER with a direction for each sample.
+    """Variance-reduced zeroth-order Frank-Wolfe of Sahu and Kar: SPIDER with a direction for
+    each sample.
 
     Parameters
     ----------

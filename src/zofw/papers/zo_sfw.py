@@ -1,5 +1,5 @@
-"""ZO-FW and ZO-SFW: zeroth-order Frank-Wolfe with all coordinates, or with averaged estimates (ZOFWGD and ZOFWSGD of later
-papers).
+"""ZO-FW and ZO-SFW: zeroth-order Frank-Wolfe with all coordinates, or with averaged estimates
+(ZOFWGD and ZOFWSGD of later papers).
 
     for t = 0, 1, …:
         ZO-FW:   g_t = Σ_j [f(x_t + c_t e_j) − f(x_t)]/c_t · e_j              all n components
@@ -8,12 +8,13 @@ papers).
         s_t     = argmin over s in X of ⟨s, g_t⟩
         x_{t+1} = (1 − γ_t) x_t + γ_t s_t
 
-Of ZO-SFW's estimates KWSA takes all d coordinates, RDSA one Gaussian direction, I-RDSA the mean over m of them. The base value
-F(x_t; S_t) is asked once for all directions. The paper draws one sample an iteration; here S_t has any size, with replacement.
-For non-convex sums ZO-SFW takes I-RDSA and the constant step γ = T^{−3/4}.
+Of ZO-SFW's estimates KWSA takes all d coordinates, RDSA one Gaussian direction, I-RDSA the mean
+over m of them. The base value F(x_t; S_t) is asked once for all directions. The paper draws one
+sample an iteration; here S_t has any size, with replacement. For non-convex sums ZO-SFW takes
+I-RDSA and the constant step γ = T^{−3/4}.
 
-Departures: ZO-FW's γ_0 = 2/(0 + 1) leaves the set; γ_t = 2/(t + 2), as in its equation (3). The paper's box has c_t = Lγ_t/d,
-its text c_t = γ_t/d; neither is a length, and the box is taken.
+Departures: ZO-FW's γ_0 = 2/(0 + 1) leaves the set; γ_t = 2/(t + 2), as in its equation (3). The
+paper's box has c_t = Lγ_t/d, its text c_t = γ_t/d; neither is a length, and the box is taken.
 
 References
 ----------

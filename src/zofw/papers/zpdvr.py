@@ -37,7 +37,8 @@ from zofw.papers.projection import descent, projected_step
 @methods.register("zpdvr")
 @dataclass(frozen=True)
 class ZPDVR(Method):
-    """ZPDVR: double variance reduction with a projection. The default step is made for L = 1; divide it by L if L is known.
+    """ZPDVR: double variance reduction with a projection. The default step is made for L = 1;
+    divide it by L if L is known.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
-"""ZSCG and accelerated ZSCG: zeroth-order stochastic conditional gradient, and conditional gradient sliding for convex sums.
+"""ZSCG and accelerated ZSCG: zeroth-order stochastic conditional gradient, and conditional
+gradient sliding for convex sums.
 
     for k = 1, …, N:                                                         ZSCG
         G_k = (1/m_k) Σ_j [F(z_{k−1} + νu_j; ξ_j) − F(z_{k−1}; ξ_j)]/ν · u_j,   m_k independent pairs (ξ_j, u_j)
@@ -19,7 +20,8 @@
             if ⟨g + γ(ȳ − x), y − ȳ⟩ ≥ −μ: return ȳ
             ȳ = (i − 1)/(i + 1) ȳ + 2/(i + 1) y
 
-The point reported is z_k, the last: what the convex theory bounds; the non-convex theory speaks of one drawn uniformly.
+The point reported is z_k, the last: what the convex theory bounds; the non-convex theory speaks
+of one drawn uniformly.
 
 References
 ----------

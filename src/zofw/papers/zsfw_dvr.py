@@ -41,7 +41,8 @@ from zofw.schedules import Constant, Power, Scaled, Stich, open_loop
 @methods.register("zsfw-dvr")
 @dataclass(frozen=True)
 class ZSFWDVR(Method):
-    """ZSFW-DVR: double variance reduction. An iteration costs 2b(pn + 2(1 − p)|S|) queries on average.
+    """ZSFW-DVR: double variance reduction. An iteration costs 2b(pn + 2(1 − p)|S|) queries on
+    average.
 
     Parameters
     ----------
