@@ -5,7 +5,7 @@ outer=…                                   Composite
 n = 1, v ≥ 1.15 or d ≤ 10                 Interpolation
 known coordinates, budget ≥ 20n           Ridge-Newton
 n ≤ 100, v ≥ 1.15                         Interpolation: few components are best asked together
-n > 100, d ≤ 100                          Hand-Over
+n > 100, d ≤ 100                          Hand-Over, if the budget pays a sample or, n ≤ 1000, v ≥ 1.15
 else                                      Explore-Correct
 """
 
@@ -15,7 +15,7 @@ import math
 
 from zofw.algorithms.composite import Composite
 from zofw.algorithms.explore_correct import ExploreCorrect
-from zofw.algorithms.hand_over import LEAST_PART, MOST_RANK, PART, HandOver
+from zofw.algorithms.hand_over import FEW_VALUES, MOST_RANK, HandOver, few, pays_sample
 from zofw.algorithms.interpolation import Interpolation
 from zofw.algorithms.model.noise import COMPONENTS, PROBE
 from zofw.algorithms.ridge_newton import RidgeNewton
@@ -24,7 +24,6 @@ from zofw.core import Algorithm, Task
 MOST_DIMENSIONS = 300  # beyond, a quadratic model costs more time than a query is worth
 LEAST_PASSES = 20  # times n queries: below, components of known coordinates are better sampled
 FEW = 100  # components
-FEW_VALUES = 1.15  # whole values a variable, from which on so few components are asked together
 LOW = 10  # dimensions, in which a model of a few values is better than sketches at every budget
 
 
@@ -58,7 +57,7 @@ def choose(task: Task) -> tuple[Algorithm, str]:
             Interpolation(),
             f"interpolation: {pays}, and so few components (n = {n}) are best asked all together",
         )
-    if n > FEW and d <= MOST_RANK and task.remaining >= 2 * PART * LEAST_PART * d * (d + 1):
+    if n > FEW and d <= MOST_RANK and (pays_sample(task) or few(task)):
         return (
             HandOver(),
             f"hand-over: {pays}, and samples of n = {n:,} components find the region and the curvature",

@@ -1,5 +1,6 @@
 r"""Hand-Over: Explore-Correct finds the region, a sample of the components the curvature, Interpolation the digits.
 
+    n ≤ 1000, slopes of the components spread alike along all variables:  Interpolation of all components from x₀
     x ← Explore-Correct(x₀) with a seventh of the budget
     S ← all n components if the rest pays 2 values of all of them a variable, else as many as it pays 3 values of
     z ← the better of x and x₀ on S
@@ -38,8 +39,9 @@ from zofw.algorithms.interpolation.state import State as Whole
 from zofw.algorithms.interpolation.trust_region import planned
 from zofw.algorithms.method import Facts, Method, methods
 from zofw.algorithms.model.certificate import UNKNOWN
-from zofw.algorithms.model.view import sharing
-from zofw.core import Answer, Array, Batch, Indices, Info, OutOfBudget, Purpose, Query, Step, Task
+from zofw.algorithms.model.view import sharing, units
+from zofw.core import Answer, Array, Batch, Indices, Info, OutOfBudget, Purpose, Query, Stencil, Step, Task
+from zofw.directions import Explicit
 
 SHARE = 0.15  # of the budget, for Explore-Correct
 WHOLE = 2.0  # values a variable that the rest has to pay of all components, or a part of them is asked
@@ -52,6 +54,10 @@ DEAREST = 0.15  # of what is left, for H
 CHECKS = 6  # members at which H is compared with values
 MISSED = 0.1  # of the squares of what H says there: more is a kink, or curvature that changes
 MOST_RANK = 100  # variables of H
+FEW = 1000  # components, of which all are asked from the beginning if all variables matter alike
+FEW_VALUES = 1.15  # values of all of them a variable, that the budget pays then
+LOOKED_AT = 24  # components, whose slopes tell how much the variables matter
+UNEVEN = 4.0  # times the spread over components that another variable has
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,10 @@ class HandOver(Method):
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         whole = state.whole
+        looks = whole is None and state.t == 1 and few(task) and not state.sampled.values.random
+        if looks and (yield from evenly_scaled(task, state, rng)):
+            state = replace(state, t=2, whole=Interpolation().init(task, state.x), paid=task.paid)
+            return state, _info(task, state, Info())
         if whole is None:
             return (yield from self._sample(task, state, rng))
         if state.part is not None and whole.regime in ("certificate", "done"):
@@ -167,14 +177,31 @@ class HandOver(Method):
 
     def _view(self, task: Task, random: bool = False) -> Task:
         """Return the task as Explore-Correct sees it: with its share of the budget, or all if the rest pays no part."""
-        rest = math.inf if task.budget is None else task.budget - self.first
-        if random or rest < PART * LEAST_PART * task.dim * (task.dim + 1):
-            return task
-        return replace(task, budget=self.first)
+        return replace(task, budget=self.first) if pays_sample(task) and not random else task
 
     @staticmethod
     def _explore(task: Task) -> ExploreCorrect:
         return ExploreCorrect().resolve(task)[0]
+
+
+def few(task: Task) -> bool:
+    """Return True if the components are few, and the budget pays a model of all of them."""
+    return task.n <= FEW and (task.budget or math.inf) >= FEW_VALUES * task.n * (task.dim + 1)
+
+
+def pays_sample(task: Task) -> bool:
+    """Return True if the budget pays Interpolation of a part of the components, besides what comes before."""
+    return (task.budget or math.inf) >= 2 * PART * LEAST_PART * task.dim * (task.dim + 1)
+
+
+def evenly_scaled(task: Task, state: State, rng: np.random.Generator) -> Generator[Query, Answer, bool]:
+    """Return True if the slopes of the components spread about as much along each variable, as those of round data do."""
+    h = state.sampled.values.step(task, 3)
+    batch = Batch(task.n, rng.choice(task.n, min(LOOKED_AT, task.n), replace=False).astype(np.int64))
+    axes = Explicit(np.eye(task.dim) * (1.0 if (s := units(task)) is None else s))
+    answer = yield Query(state.x, batch, axes, h, Stencil.FORWARD, variance=True)
+    spread = np.sqrt(np.asarray(answer.variance)[0])
+    return bool(spread.max() <= UNEVEN * spread.min())
 
 
 def _size(task: Task) -> int:

@@ -56,10 +56,9 @@ def over_atoms(
     """
     atoms, w, base = list(mixture.atoms), mixture.weights, model.Z @ model.x
     T = np.column_stack([model.Z @ atom.dense() - base for atom in atoms])
-    start = w
     for left in range(most, -1, -1):
-        c, H = model.scale * (T.T @ model.p), model.scale * (T.T @ (model.q[:, None] * T))
-        w = start + simplex_step(c, H, start)
+        H = model.scale * (T.T @ (model.q[:, None] * T))
+        w = w + simplex_step(T.T @ (model.scale * (model.p + model.q * (T @ w))), H, w)
         tau = T @ w
         if not left:
             break
@@ -72,7 +71,7 @@ def over_atoms(
         if gap <= max(-accuracy * model.value(tau), deviations * error) or any(atom == a for a in atoms):
             break
         atoms.append(atom)
-        T, start = np.column_stack([T, new]), np.append(start, 0.0)
+        T, w = np.column_stack([T, new]), np.append(w, 0.0)
     keep, w = carrying(w)
     return Mixture(tuple(atoms[j] for j in keep), w)
 
