@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,62 +21,40 @@ if TYPE_CHECKING:
     from zofw.run.session.events import Event
 
 Curve = list[tuple[float, float]]  # queries, best value
+Snapshot = dict[str, Any]  # a run as its files have it now; what --json prints
 BARS = "▁▂▃▄▅▆▇█"
 POINTS = 60  # of a curve
 STALE = 30.0  # seconds without an answer after which the page says so
 NAMED_SHARE = 0.12  # of the bar of queries by purpose, from which on a part has room for its name
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """A run as its files have it now."""
+def facts(run: Snapshot, price: float) -> dict[str, str]:
+    """Return what people look for, as pairs of a name and a text."""
+    queries, budget, left, best, gap = (run[name] for name in ("queries", "budget", "left", "best", "gap"))
+    spent = ", ".join(f"{count:,} {line}" for line, count in run["ledger"].items() if count)
+    share = f" of {budget:,} ({queries / budget:.0%})" if budget else ""
+    seconds = 0.0 if over(run) else (left or 0) * run["seconds"] / max(1, queries)  # at the rate so far
+    rest = f", about {clock(seconds)} left" if seconds else ""
+    money = f", {price * left:,.2f} left" if left is not None else ""
+    texts = {
+        "run": f"{run['method']}, {run['status'].lower()}",
+        "best value": "not known yet" if best is None else f"{best:.8g}",
+        "gap": "not measured yet" if gap is None else f"{gap:.3g}",
+        "queries": f"{queries:,}{share}",
+        "time": f"{clock(run['seconds'])}{rest}",
+        "spent on": spent or "nothing yet",
+        "failed": f"{run['failures']:,}" * bool(run["failures"]),
+        "workers": f"{run['workers']}, {run['owner'] or 'no process works on the run now'}",
+        "under way": f"{run['under_way']:,}" * bool(run["under_way"]),
+        "last answer": f"{clock(run['silent'])} ago",
+        "money": f"{price * queries:,.2f} spent{money}" * bool(price),
+    }
+    return {name: text for name, text in texts.items() if text}
 
-    method: str
-    status: str
-    queries: int
-    budget: int | None
-    left: int | None
-    iterations: int
-    best: float | None
-    gap: float | None
-    ledger: dict[str, int]
-    failures: int
-    workers: int
-    owner: str  # process that works on the run; empty if none does
-    under_way: int  # answers of the open query that have come, or requests of a desk that are open
-    seconds: float  # of queries and computation
-    silent: float  # seconds since the last answer
-    curve: Curve
 
-    @property
-    def over(self) -> bool:
-        return self.status != zofw.Status.RUNNING.name
-
-    @property
-    def seconds_left(self) -> float:
-        """Return the seconds that the rest takes at the rate so far, 0 if not known."""
-        return 0.0 if self.over else (self.left or 0) * self.seconds / max(1, self.queries)
-
-    def facts(self, price: float) -> dict[str, str]:
-        """Return what people look for, as pairs of a name and a text."""
-        spent = ", ".join(f"{count:,} {line}" for line, count in self.ledger.items() if count)
-        share = f" of {self.budget:,} ({self.queries / self.budget:.0%})" if self.budget else ""
-        rest = f", about {clock(self.seconds_left)} left" if self.seconds_left else ""
-        money = f", {price * self.left:,.2f} left" if self.left is not None else ""
-        facts = {
-            "run": f"{self.method}, {self.status.lower()}",
-            "best value": "not known yet" if self.best is None else f"{self.best:.8g}",
-            "gap": "not measured yet" if self.gap is None else f"{self.gap:.3g}",
-            "queries": f"{self.queries:,}{share}",
-            "time": f"{clock(self.seconds)}{rest}",
-            "spent on": spent or "nothing yet",
-            "failed": f"{self.failures:,}" * bool(self.failures),
-            "workers": f"{self.workers}, {self.owner or 'no process works on the run now'}",
-            "under way": f"{self.under_way:,}" * bool(self.under_way),
-            "last answer": f"{clock(self.silent)} ago",
-            "money": f"{price * self.queries:,.2f} spent{money}" * bool(price),
-        }
-        return {name: text for name, text in facts.items() if text}
+def over(run: Snapshot) -> bool:
+    """Return True if the run has ended."""
+    return bool(run["status"] != zofw.Status.RUNNING.name)
 
 
 def clock(seconds: float) -> str:
@@ -109,24 +85,24 @@ def look(path: Path) -> Snapshot:
     queries, budget = sum(ledger.values()), run.limits.budget
     ended = bool(later) and isinstance(later[-1], Stopped)
     step = max(1, len(curve) // POINTS)
-    return Snapshot(
-        method=run.method.name,
-        status="ended, not yet closed" if ended else run.status.name.replace("_", " "),
-        queries=queries,
-        budget=budget,
-        left=None if budget is None else max(0, budget - queries),
-        iterations=run.nit,
-        best=min([*known, *(value for _, value in curve)], default=None),
-        gap=run.gap,
-        ledger=ledger,
-        failures=failures,
-        workers=run.workers,
-        owner=owner(path),
-        under_way=under_way(saved, path),
-        seconds=max([run.seconds, *(event.seconds for event in later[-1:])]),
-        silent=silence(path, beside(path, "journal")),
-        curve=curve[:-1:step] + curve[-1:],
-    )
+    return {
+        "method": run.method.name,
+        "status": "ended, not yet closed" if ended else run.status.name.replace("_", " "),
+        "queries": queries,
+        "budget": budget,
+        "left": None if budget is None else max(0, budget - queries),
+        "iterations": run.nit,
+        "best": min([*known, *(value for _, value in curve)], default=None),
+        "gap": run.gap,
+        "ledger": ledger,
+        "failures": failures,
+        "workers": run.workers,
+        "owner": owner(path),
+        "under_way": under_way(saved, path),
+        "seconds": max([run.seconds, *(event.seconds for event in later[-1:])]),
+        "silent": silence(path, beside(path, "journal")),
+        "curve": curve[:-1:step] + curve[-1:],
+    }
 
 
 def curve_of(run: Run, log: Sequence[Event]) -> Curve:
@@ -234,24 +210,24 @@ def polyline(curve: Curve) -> str:
 
 def page(seen: Snapshot, title: str, price: float, every: float) -> str:
     """Return one HTML page that shows the run and loads itself again."""
-    facts, curve = seen.facts(price), seen.curve or [(0.0, 0.0)]
-    quiet = f"No answer for {clock(seen.silent)}." if seen.silent > STALE else ""
-    shares = {line: count / seen.queries for line, count in seen.ledger.items() if count}
+    texts, curve = facts(seen, price), seen["curve"] or [(0.0, 0.0)]
+    quiet = f"No answer for {clock(seen['silent'])}." if seen["silent"] > STALE else ""
+    shares = {line: count / seen["queries"] for line, count in seen["ledger"].items() if count}
     return PAGE.format(
-        refresh="" if seen.over else f'<meta http-equiv="refresh" content="{max(1, round(every))}">',
+        refresh="" if over(seen) else f'<meta http-equiv="refresh" content="{max(1, round(every))}">',
         rows="".join(
-            f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in facts.items()
+            f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in texts.items()
         ),
         title=escape(title),
         points=polyline(curve),
         ledger="".join(
-            f"<div style='width:{share:.1%}' title='{escape(line)}: {seen.ledger[line]:,}'>"
+            f"<div style='width:{share:.1%}' title='{escape(line)}: {seen['ledger'][line]:,}'>"
             f"{escape(line) * (share >= NAMED_SHARE)}</div>"
             for line, share in shares.items()
         ),
-        done=f"{100 * seen.queries / seen.budget:.1f}" if seen.budget else "0.0",
-        best=escape(facts["best value"]),
-        note="The run has ended." if seen.over else quiet,
+        done=f"{100 * seen['queries'] / seen['budget']:.1f}" if seen["budget"] else "0.0",
+        best=escape(texts["best value"]),
+        note="The run has ended." if over(seen) else quiet,
         low=f"{min(value for _, value in curve):.5g}",
         high=f"{max(value for _, value in curve):.5g}",
     )
@@ -312,16 +288,16 @@ def watch(
         return found
 
     def shown(found: Snapshot) -> Group:
-        table = plain_table(None, "", "", rows=[*found.facts(price).items()], left=2)
-        return Group(Text(spark(found.curve), style="cyan"), table)
+        table = plain_table(None, "", "", rows=[*facts(found, price).items()], left=2)
+        return Group(Text(spark(found["curve"]), style="cyan"), table)
 
     found = seen()
     if once or as_json:
-        lines = (f"{name:12} {text}" for name, text in found.facts(price).items())
-        return print_result(as_json, dataclasses.asdict(found), *lines)
+        lines = (f"{name:12} {text}" for name, text in facts(found, price).items())
+        return print_result(as_json, found, *lines)
     with Live(shown(found), console=console(), auto_refresh=False) as live:
         # a folder of a desk has an owner only while answers are read; any other run needs a process to go on
-        while not found.over and (found.owner or run.is_dir()):
+        while not over(found) and (found["owner"] or run.is_dir()):
             time.sleep(every)
             found = seen()
             live.update(shown(found), refresh=True)
