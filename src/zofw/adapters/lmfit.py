@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from lmfit import Minimizer, Parameters
+from lmfit import Minimizer, Parameter, Parameters
 from lmfit.minimizer import MinimizerResult
 
 from zofw.core import Array
@@ -55,14 +55,9 @@ def lmfit_minimize(
         result.params.update_constraints()
         return np.ravel(minimizer.userfcn(result.params, *minimizer.userargs, **minimizer.userkws))
 
-    open_ended = [p.name for p in varied if not np.isfinite([p.min, p.max]).all()]
-    if set is None and open_ended:
-        raise ValueError(
-            f"zofw needs a bounded set: give min and max to the parameters {', '.join(open_ended)}, or set=…."
-        )
     found = least_squares(
         residuals,
-        Box(np.array([p.min for p in varied]), np.array([p.max for p in varied])) if set is None else set,
+        _box(varied) if set is None else set,
         x0=[p.value for p in varied],
         budget=budget or minimizer.max_nfev or 100 * len(varied),
         **{"progress": False} | settings,
@@ -79,3 +74,12 @@ def lmfit_minimize(
         for parameter, error in zip(varied, np.sqrt(np.diag(result.covar)), strict=True):
             parameter.stderr = float(error)
     return result
+
+
+def _box(varied: list[Parameter]) -> Box:
+    """Return the box of the parameters' bounds."""
+    if open_ended := [p.name for p in varied if not np.isfinite([p.min, p.max]).all()]:
+        raise ValueError(
+            f"zofw needs a bounded set: give min and max to the parameters {', '.join(open_ended)}, or set=…."
+        )
+    return Box(np.array([p.min for p in varied]), np.array([p.max for p in varied]))

@@ -33,15 +33,13 @@ def facts(run: Snapshot, price: float) -> dict[str, str]:
     queries, budget, left, best, gap = (run[name] for name in ("queries", "budget", "left", "best", "gap"))
     spent = ", ".join(f"{count:,} {line}" for line, count in run["ledger"].items() if count)
     share = f" of {budget:,} ({queries / budget:.0%})" if budget else ""
-    seconds = 0.0 if over(run) else (left or 0) * run["seconds"] / max(1, queries)  # at the rate so far
-    rest = f", about {clock(seconds)} left" if seconds else ""
     money = f", {price * left:,.2f} left" if left is not None else ""
     texts = {
         "run": f"{run['method']}, {run['status'].lower()}",
-        "best value": "not known yet" if best is None else f"{best:.8g}",
-        "gap": "not measured yet" if gap is None else f"{gap:.3g}",
+        "best value": shown(best, ".8g", "not known yet"),
+        "gap": shown(gap, ".3g", "not measured yet"),
         "queries": f"{queries:,}{share}",
-        "time": f"{clock(run['seconds'])}{rest}",
+        "time": f"{clock(run['seconds'])}{rest(run)}",
         "spent on": spent or "nothing yet",
         "failed": f"{run['failures']:,}" * bool(run["failures"]),
         "workers": f"{run['workers']}, {run['owner'] or 'no process works on the run now'}",
@@ -50,6 +48,17 @@ def facts(run: Snapshot, price: float) -> dict[str, str]:
         "money": f"{price * queries:,.2f} spent{money}" * bool(price),
     }
     return {name: text for name, text in texts.items() if text}
+
+
+def shown(value: float | None, form: str, otherwise: str) -> str:
+    """Return a number as text, or other words if there is none."""
+    return otherwise if value is None else format(value, form)
+
+
+def rest(run: Snapshot) -> str:
+    """Return how long the rest of the budget takes at the rate so far, in words."""
+    seconds = 0.0 if over(run) else (run["left"] or 0) * run["seconds"] / max(1, run["queries"])
+    return f", about {clock(seconds)} left" if seconds else ""
 
 
 def over(run: Snapshot) -> bool:
@@ -287,7 +296,7 @@ def watch(
             write_whole(page_, lambda stream: stream.write(text))
         return found
 
-    def shown(found: Snapshot) -> Group:
+    def screen(found: Snapshot) -> Group:
         table = plain_table(None, "", "", rows=[*facts(found, price).items()], left=2)
         return Group(Text(spark(found["curve"]), style="cyan"), table)
 
@@ -295,10 +304,10 @@ def watch(
     if once or as_json:
         lines = (f"{name:12} {text}" for name, text in facts(found, price).items())
         return print_result(as_json, found, *lines)
-    with Live(shown(found), console=console(), auto_refresh=False) as live:
+    with Live(screen(found), console=console(), auto_refresh=False) as live:
         # a folder of a desk has an owner only while answers are read; any other run needs a process to go on
         while not over(found) and (found["owner"] or run.is_dir()):
             time.sleep(every)
             found = seen()
-            live.update(shown(found), refresh=True)
+            live.update(screen(found), refresh=True)
     return None
