@@ -2,7 +2,8 @@
 
 Random sums of n components (5 to 50,000) in d variables (5 to 40) over four sets, at budgets of 3, 10, 30, 100 and 300 passes. Margins are of
 normal samples, round or ill-conditioned, or of data as they were measured. A cell is a problem and a budget. Its gaps are relative to
-that of the start, the optimum is the lowest value of all runs on that problem, and gaps below 1e-9 are one. Rows are resumable.
+that of the start, the optimum is computed from the data or, where that has no cheap way, the lowest value of all runs on that problem, and
+gaps below 1e-9 are one. Rows are resumable.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 import zofw
@@ -25,13 +28,19 @@ METHODS = ("auto", "explore-correct", "interpolation")
 SIZES = (5, 12, 40, 100, 250, 800, 2500, 8000, 20_000, 50_000)
 LEAST = 1e-9  # of the gap of the start: below, all is one
 LEVEL = 1.5  # times the gap of the best, and a method is level with it
-LOSSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+Loss = Callable[[np.ndarray], np.ndarray]
+LOSSES: dict[str, Loss] = {
     "logistic": lambda t: np.logaddexp(0.0, -t),
     "squares": lambda t: (t - 1.0) ** 2,
     "deviation": lambda t: np.abs(t - 1.0),
     "cauchy": lambda t: np.log1p((t - 1.0) ** 2),
     "hinge": lambda t: np.maximum(0.0, 1.0 - t),
     "poisson": lambda t: np.exp(np.clip(t, -30, 30)) - 2.0 * t,
+}
+SLOPES: dict[str, Loss] = {  # of the convex ones that are smooth
+    "logistic": lambda t: -1.0 / (1.0 + np.exp(np.minimum(t, 500.0))),
+    "squares": lambda t: 2.0 * (t - 1.0),
+    "poisson": lambda t: np.where(np.abs(t) < 30, np.exp(np.clip(t, -30, 30)), 0.0) - 2.0,
 }
 TABLE = Path(__file__).parent.parent / "docs" / "comparison" / "small_sums.inc"
 
@@ -68,6 +77,61 @@ def problem(seed: int) -> tuple[dict[str, Any], BlackBox, Any]:
     return {"loss": name, "n": n, "d": d, "kind": kind, "set": type(region).__name__}, f, region
 
 
+def optimum(seed: int) -> float | None:
+    """Return the least value of a convex problem: by linear programming for deviation and hinge, by accelerated projections for smooth losses.
+
+    None where neither applies: cauchy, and kinks on the ℓ2 ball.
+    """
+    said, f, region = problem(seed)
+    inside = dict(zip(f.fun.__code__.co_freevars, f.fun.__closure__, strict=True))
+    Z, loss = inside["Z"].cell_contents, said["loss"]
+    if loss in SLOPES:
+        return projected(Z, LOSSES[loss], SLOPES[loss], region)
+    return programme(Z, loss, region) if loss in ("deviation", "hinge") and said["set"] != "L2Ball" else None
+
+
+def projected(Z: np.ndarray, loss: Loss, slope: Loss, region: Any) -> float:
+    """Return the least mean loss over a set that projects: accelerated projected gradients with restarts."""
+    x = y = np.asarray(region.initial_point(Z.shape[1]), dtype=float)
+    t, L = 1.0, 1.0
+    for step in range(6000):
+        g, height = Z.T @ slope(Z @ y) / len(Z), loss(Z @ y).mean()
+        while True:
+            new = region.project(y - g / L)
+            way = new - y
+            bound = height + g @ way + 0.5 * L * way @ way + 1e-15 * abs(height)
+            if loss(Z @ new).mean() <= bound or L > 1e18:
+                break
+            L *= 2
+        t = 1.0 if (y - new) @ (new - x) > 0 else t
+        after = 0.5 * (1 + np.sqrt(1 + 4 * t * t))
+        moved, y = float(np.linalg.norm(new - x)), region.project(new + (t - 1) / after * (new - x))
+        x, t, L = new, after, 0.98 * L
+        if moved < 1e-14 * (1 + np.linalg.norm(x)) and step > 10:
+            break
+    return float(loss(Z @ x).mean())
+
+
+def programme(Z: np.ndarray, loss: str, region: Any) -> float:
+    """Return the least mean of max(1 − t, 0) or |1 − t|, t = Zx: x = p − q with p, q ≥ 0, and a variable for each component."""
+    (n, d), slack = Z.shape, sparse.identity(len(Z), format="csr")
+    rows, bounds = [[-Z, Z, -slack]], [-np.ones(n)]
+    if loss == "deviation":
+        rows, bounds = [*rows, [Z, -Z, -slack]], [*bounds, np.ones(n)]
+    total, limits = np.concatenate([np.ones(2 * d), np.zeros(n)])[None], [(0.0, None)] * (2 * d + n)
+    equal: dict[str, Any] = {}
+    if isinstance(region, zofw.Box):
+        limits[: 2 * d] = [(0.0, u) for u in region.upper] + [(0.0, -u) for u in region.lower]
+    elif isinstance(region, zofw.L1Ball):
+        rows, bounds = [*rows, [*np.split(total, [d, 2 * d], axis=1)]], [*bounds, [region.radius]]
+    else:
+        limits[d : 2 * d] = [(0.0, 0.0)] * d
+        equal = {"A_eq": total, "b_eq": [region.total]}
+    A = sparse.vstack([sparse.hstack([sparse.csr_matrix(part) for part in one]) for one in rows])
+    cost = np.concatenate([np.zeros(2 * d), np.ones(n) / n])
+    return float(linprog(cost, A_ub=A, b_ub=np.concatenate(bounds), bounds=limits, **equal).fun)
+
+
 def row(seed: int, passes: int, method: str) -> dict[str, Any]:
     """Return one run's value at its end and at its start."""
     said, f, region = problem(seed)
@@ -88,7 +152,10 @@ def cells(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the gap of every method in each cell where all of them ran."""
     lowest: dict[int, float] = {}
     for r in rows:
-        lowest[r["seed"]] = min(lowest.get(r["seed"], np.inf), r["end"])
+        if r["seed"] not in lowest:
+            exact = optimum(r["seed"])
+            lowest[r["seed"]] = np.inf if exact is None else exact
+        lowest[r["seed"]] = min(lowest[r["seed"]], r["end"])
     found: dict[tuple[int, int], dict[str, Any]] = {}
     for r in rows:
         cell = found.setdefault((r["seed"], r["passes"]), {**r, "gaps": {}, "above": {}})
