@@ -16,7 +16,7 @@ import zofw
 from conftest import Still, quadratic_sum
 from zofw.core import Answer, Ending, Info, Query, Stencil, Tile
 from zofw.problems import evaluate, mean_value
-from zofw.run.session.events import Part
+from zofw.run.session.events import Failed, Part
 from zofw.run.session.stopping import cost_of_value, learn, student
 
 
@@ -85,13 +85,16 @@ def test_what_fails_is_charged_and_refused_where_the_open_query_could_not_be_pai
     f = quadratic_sum()
     session = zofw.Session(zofw.L1Ball(1.0), dim=f.dim, n=f.n, method="zo-fw", budget=100, rng=0)
     query = session.ask()
-    assert session.fail(5) and session.ledger["failed"] == session.nfev == 5 and session.ask() is query
+    session.put(Failed(session.number, cost=5))
+    assert session.ledger["failed"] == session.nfev == 5 and session.ask() is query
     tile = Tile(0, query.count, 0, query.size).cells(0, 3)
     session.put(Part(session.number, tile, np.ones(3)))
     assert session.nfev == 8 and session.ledger[query.purpose.line] == 3, "a part is charged when it comes"
     left = int(session.remaining) - (query.cost - 3)
-    assert session.fail(left), "the open query can still be paid, with nothing to spare"
-    assert not session.fail(1), "and now not any more: what it has had has brought nothing"
+    session.put(Failed(session.number, cost=left))
+    assert session.ask() is query, "the open query can still be paid, with nothing to spare"
+    session.put(Failed(session.number, cost=1))
+    assert session.ask() is not query, "and now not any more: what it has had has brought nothing"
     assert session.ledger["failed"] == session.nfev == 5 + left + 1 + 3 and session.nit == 0
 
 

@@ -296,7 +296,7 @@ class Attempts:
             session.tell(answer.query, answer.answer(), by=", ".join(answer.by))
         except AnswerRefused as error:  # paid for and given up, so that the run can go on with another
             asked = session.rules.open
-            session.fail(0 if asked is None else asked.left, str(error))
+            session.put(Failed(session.number, cost=0 if asked is None else asked.left, reason=str(error)))
             if session.rules.open is asked:
                 session.drop()
             raise EvaluationError(str(error)) from error

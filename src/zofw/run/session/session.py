@@ -26,7 +26,7 @@ from zofw.run.record.run import Run
 from zofw.run.record.status import Status
 from zofw.run.session.answer_checks import check_answer
 from zofw.run.session.clock import Clock
-from zofw.run.session.events import Answered, Diagnosed, Dropped, Event, Extended, Failed, Stopped
+from zofw.run.session.events import Answered, Diagnosed, Dropped, Event, Extended, Stopped
 from zofw.run.session.rules import Rules
 from zofw.run.session.run_warnings import AssumptionWatch, RadiusWatch
 from zofw.run.session.start import Attached, begin
@@ -208,13 +208,6 @@ class Session:
         event.seconds = self.clock.read()
         self.store.append(self.run.serial, event)
         self.rules.apply(event)
-
-    def fail(self, cost: int, reason: str = "") -> bool:
-        """Charge evaluations without a value. Return True if the budget still allows the open query."""
-        with self._lock:
-            asked = self.rules.open
-            self.put(Failed(self.number, cost=cost, reason=reason))
-            return asked is self.rules.open
 
     def drop(self) -> None:
         """Give up the open iteration, charge what its open query has had, and begin it again with new random numbers."""
