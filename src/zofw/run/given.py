@@ -16,6 +16,7 @@ from zofw.arrays import to_numpy
 from zofw.core import Array, Outer, Problem, Seed
 from zofw.differences import LARGEST
 from zofw.problems import BlackBox
+from zofw.run.spec import size
 from zofw.sets import Region, can_clip, can_project
 
 logger = logging.getLogger("zofw")
@@ -72,18 +73,6 @@ def refuse(unknown: Mapping[str, object], function: Callable[..., object]) -> No
         raise TypeError(f"{function.__name__} has no argument {name!r}; {advice}")
 
 
-def whole(name: str, size: object) -> int:
-    """A size as an int, or a sentence."""
-    if (
-        isinstance(size, bool)
-        or not isinstance(size, (int, float, np.integer, np.floating))
-        or not size >= 1
-        or not float(size).is_integer()
-    ):
-        raise ValueError(f"{name} should be a whole number of at least 1; got {size!r}.")
-    return int(size)
-
-
 def numbers(name: str, given: object) -> Array:
     """An array of doubles, or a sentence."""
     try:
@@ -114,7 +103,7 @@ def as_problem(
     """
     if isinstance(fun, type):
         raise TypeError(f"{fun.__name__} is a class; give an instance of it, {fun.__name__}(…).")
-    dim, n = (None if size is None else whole(name, size) for name, size in (("dim", dim), ("n", n)))
+    dim, n = (None if given is None else size(name, given) for name, given in (("dim", dim), ("n", n)))
     if isinstance(fun, Problem):
         for name, given, own in (("dim", dim, fun.dim), ("n", n, fun.n)):
             if given is not None and given != own:

@@ -68,7 +68,7 @@ def number(name: str, given: Given) -> float | None:
 
 def size(name: str, given: Given) -> int:
     """Return a number of components, coordinates or outputs."""
-    if not isinstance(given, (int, np.integer)) or isinstance(given, bool) or given < 1:
+    if not (is_number(given) and given >= 1 and float(given).is_integer()):
         raise ValueError(f"{name} should be a whole number of at least 1; got {given!r}.")
     return int(given)
 
