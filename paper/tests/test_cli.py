@@ -134,7 +134,7 @@ def test_resume_an_experiment_and_a_run(ran):
     Folder(run).summary.unlink()
     assert "name the --code it was made with" in zofw_("resume", run, code=1).stderr, "a folder names no code"
     code = ("--code", code_in(ran.parent))
-    assert "The next iteration would exceed" in zofw_("resume", run, *code).output
+    assert "the next iteration costs more than the rest" in zofw_("resume", run, *code).output
     Folder(run).summary.unlink()
     assert json.loads(zofw_("resume", run, *code, "--json").stdout)["status"] == "budget"
     Folder(run).summary.unlink()
