@@ -56,7 +56,7 @@ def test_a_skeleton_in_a_project_of_ones_own_keeps_the_laws(kind, tmp_path, monk
 
 
 def test_the_test_of_a_new_method_fails_until_its_box_is_transcribed(tmp_path):
-    (path,) = (file for file in new("method", "my-own", tmp_path).files if file.name.startswith("test_"))
+    (path,) = (file for file in new("method", "my-own", tmp_path)[0] if file.name.startswith("test_"))
     tried = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "transcription", path],
         cwd=tmp_path,
@@ -70,11 +70,11 @@ def test_the_test_of_a_new_method_fails_until_its_box_is_transcribed(tmp_path):
 def test_a_skeleton_in_this_library_is_in_order(kind, tmp_path):
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     catalogue = (ROOT / "src" / "zofw" / "papers" / "__init__.py").read_text()
-    written = new(kind, "my-own", tmp_path)
+    written, _ = new(kind, "my-own", tmp_path)
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     for asked in (["check"], ["format", "--check"]):
         lint = subprocess.run(
-            [sys.executable, "-m", "ruff", *asked, *written.files[:2]], cwd=tmp_path, capture_output=True
+            [sys.executable, "-m", "ruff", *asked, *written[:2]], cwd=tmp_path, capture_output=True
         )
         assert lint.returncode == 0, lint.stdout.decode()
     entered = (tmp_path / "src" / "zofw" / "papers" / "__init__.py").read_text()
@@ -82,7 +82,7 @@ def test_a_skeleton_in_this_library_is_in_order(kind, tmp_path):
     assert entered.count(line) == (kind == "method") and entered.replace(line, "") == catalogue
     sorted_ = [sys.executable, "-m", "ruff", "check", "src/zofw/papers/__init__.py"]
     assert subprocess.run(sorted_, cwd=tmp_path, capture_output=True).returncode == 0
-    text = written.files[0].read_text()
+    text = written[0].read_text()
     assert "class MyOwn" in text and ('@methods.register("my-own")' in text) == (kind == "method")
 
 

@@ -35,12 +35,12 @@ def new_(
     from zofw.extend.new import new
 
     try:
-        written = new(kind, name, folder)
+        files, remaining = new(kind, name, folder)
     except ValueError as error:
         raise CommandError(str(error)) from error
-    for path in written.files:
+    for path in files:
         console().print(f"wrote {path}", soft_wrap=True)
-    for sentence in written.next:
+    for sentence in remaining:
         console().print(Text(sentence), soft_wrap=True)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 KINDS = {"method": "Forgetful", "set": "Corner", "law": "HalfSigns", "problem": "Distances"}
@@ -12,20 +11,13 @@ SKELETONS = Path(__file__).parent / "skeletons"
 GROUP = '[project.entry-points."zofw.{kind}s"]\n{name} = "{module}:{cls}"'
 
 
-@dataclass(frozen=True)
-class Written:
-    """The files written, and a sentence for each remaining step."""
-
-    files: tuple[Path, ...]
-    next: tuple[str, ...]
-
-
-def new(kind: str, name: str, folder: Path) -> Written:
+def new(kind: str, name: str, folder: Path) -> tuple[list[Path], list[str]]:
     """Write the skeleton of a method, a set, a law or a problem under a name such as
     ``my-method``.
 
     In a checkout of this library the files go into their rooms and a method gets its line in
-    the catalogue; anywhere else they go into ``folder``.
+    the catalogue; anywhere else they go into ``folder``. The files written are returned, and a
+    sentence for each remaining step.
 
     Raises
     ------
@@ -47,9 +39,7 @@ def new(kind: str, name: str, folder: Path) -> Written:
     for path, text in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
-    return Written(
-        tuple(folder / path for path in texts), tuple(_next(kind, name, module, cls, ours, folder))
-    )
+    return [folder / path for path in texts], _next(kind, name, module, cls, ours, folder)
 
 
 def _texts(kind: str, name: str, module: str, cls: str, ours: bool) -> list[tuple[str, str]]:

@@ -85,25 +85,9 @@ def momentum(w: Atom, x: Array, z: Array, eta: float, t: int) -> tuple[Array, Ar
     return (1.0 - alpha) * y + alpha * x, x
 
 
-@dataclass(frozen=True)
-class Accelerated(Method):
-    """What both methods share: their state."""
-
-    @dataclass(frozen=True)
-    class State(Iterate):
-        """z_t, which is reported as x; the paper's x_t, here ``lead``; z_{t−1} and v_{t−1}."""
-
-        lead: Array
-        before: Array
-        v: Array | None = None
-
-    def init(self, task: Task, x0: Array) -> State:
-        return self.State(0, x0, x0, x0)
-
-
 @methods.register("acc-szofw")
 @dataclass(frozen=True)
-class AccSZOFW(Accelerated):
+class AccSZOFW(Method):
     """Acc-SZOFW: momentum on top of SPIDER differences.
 
     Parameters
@@ -124,6 +108,14 @@ class AccSZOFW(Accelerated):
     )
 
     facts = Facts(queries="2*n*d if t % epoch == 0 else 4*S*d", estimate=Estimate("0", "0"))
+
+    @dataclass(frozen=True)
+    class State(Iterate):
+        """z_t, which is reported as x; the paper's x_t, here ``lead``; z_{t−1} and v_{t−1}."""
+
+        lead: Array
+        before: Array
+        v: Array | None = None
 
     @classmethod
     def paper(
@@ -148,7 +140,10 @@ class AccSZOFW(Accelerated):
         radius = radius_over_step(estimator, dim) * eta
         return cls.of(sizes | other, estimator=estimator, step_size=Constant(eta), radius=radius)
 
-    def step(self, task: Task, state: Accelerated.State, rng: np.random.Generator) -> Step:
+    def init(self, task: Task, x0: Array) -> State:
+        return self.State(0, x0, x0, x0)
+
+    def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
         t, x, z, v = state.t, state.lead, state.x, state.v
         eta, mu = at(t, self.step_size, self.radius)
         if v is None or t % self.epoch == 0:
@@ -166,7 +161,7 @@ class AccSZOFW(Accelerated):
 
 @methods.register("acc-szofw-star")
 @dataclass(frozen=True)
-class AccSZOFWStar(Accelerated):
+class AccSZOFWStar(Method):
     """Acc-SZOFW*: momentum on top of STORM estimates, without large batches."""
 
     estimator: Estimator = "cooge"
@@ -177,6 +172,7 @@ class AccSZOFWStar(Accelerated):
         "d^-0.5 (CooGE) or d^-1.5 (UniGE) times the step", radius_from_step
     )
 
+    State = AccSZOFW.State
     facts = Facts(queries="2*S*d if t == 0 else 4*S*d", estimate=Estimate("0", "0"))
 
     @classmethod
@@ -186,7 +182,10 @@ class AccSZOFWStar(Accelerated):
         radius = radius_over_step(estimator, dim) * eta
         return cls.of(other, estimator=estimator, step_size=Constant(eta), radius=radius)
 
-    def step(self, task: Task, state: Accelerated.State, rng: np.random.Generator) -> Step:
+    def init(self, task: Task, x0: Array) -> AccSZOFW.State:
+        return AccSZOFW.State(0, x0, x0, x0)
+
+    def step(self, task: Task, state: AccSZOFW.State, rng: np.random.Generator) -> Step:
         t, x, z, v = state.t, state.lead, state.x, state.v
         eta, rho, mu = at(t, self.step_size, self.averaging, self.radius)
         points = z if v is None else np.stack([z, state.before])
@@ -195,4 +194,4 @@ class AccSZOFWStar(Accelerated):
         c = slopes(query, (yield query))
         v = fresh(U, c[0], scale) if v is None else storm(v, U, c, scale, rho)
         w = task.lmo(v)
-        return self.State(t + 1, *momentum(w, x, z, eta, t), z, v), frank_wolfe_info(v, z, w, gamma=eta)
+        return AccSZOFW.State(t + 1, *momentum(w, x, z, eta, t), z, v), frank_wolfe_info(v, z, w, gamma=eta)
