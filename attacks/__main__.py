@@ -28,12 +28,14 @@ from attacks import (
     places,
     scripts,
     specs,
+    stranger,
     waits,
     workers,
 )
 
 ATTACKS: dict[str, Attack] = {
     "mended": mended.attack,
+    "stranger": stranger.attack,
     "scripts": scripts.attack,
     "configurations": configurations.attack,
     "budgets": budgets.attack,
