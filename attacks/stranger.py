@@ -216,7 +216,9 @@ def _odd(finding: Finding) -> None:
     finding.check(run.returncode == 0, f"suspended within a timeout: {run.stderr[-300:]}")
     run = subprocess.run([sys.executable, "-c", PLAIN], capture_output=True, text=True, timeout=60)
     said_so = run.stdout + run.stderr
-    finding.check("Traceback" not in said_so and "pip install" in said_so, f"zofw without typer: {said_so[-300:]}")
+    finding.check(
+        "Traceback" not in said_so and "pip install" in said_so, f"zofw without typer: {said_so[-300:]}"
+    )
 
 
 def _quiet(call: object) -> zofw.Result | None:

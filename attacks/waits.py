@@ -16,7 +16,7 @@ import concurrent.futures, signal, sys, time, zofw
 from attacks.victim import Sum, solve
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background ignores
 """
-SLACK = 8.0  # seconds; a busy machine takes its time to end a process
+SLACK = 18.0  # seconds; a busy machine takes its time to begin and to end a process
 SCRIPTS = {
     "an executor that never answers, SIGINT": """
 class Deaf(concurrent.futures.Executor):
