@@ -35,30 +35,14 @@ class AnswerError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Reply:
-    """An answer by the place of each evaluation in its request.
+    """An answer by the place of each evaluation in its request."""
 
-    Attributes
-    ----------
-    id
-        The request.
-    values
-        Place → value.
-    failed
-        Place → why there is no value; the key None stands for every evaluation that has none.
-    paid
-        Whether the failed evaluations cost what others do.
-    length
-        How many evaluations the answer thinks there are, where it says so.
-    fields
-        The rest of the document, to be compared with the request where it repeats it.
-    """
-
-    id: str
-    values: dict[int, float]
-    failed: dict[int | None, str]
-    paid: bool
-    length: int | None
-    fields: Mapping[str, object]
+    id: str  # of the request
+    values: dict[int, float]  # place → value
+    failed: dict[int | None, str]  # place → why there is no value; None: every place that has none
+    paid: bool  # the failed evaluations cost what others do
+    length: int | None  # evaluations of the request, by the answer
+    fields: Mapping[str, object]  # the document, to be compared with the request where it repeats it
 
     @classmethod
     def of(cls, fields: Mapping[str, object]) -> Reply:

@@ -85,120 +85,67 @@ class Iteration:
 
 @dataclass
 class Run:
-    """Everything a run is and has become. Only :class:`~zofw.run.session.rules.Rules` changes it, by events.
-
-    Attributes
-    ----------
-    set, method, dim, n, limits, gap_tol, inside, resolution, structure, diagnose
-        What was asked for; the method with its settings resolved; ``structure`` where there is a pattern that it may know.
-    outer, each
-        The function of the components that is minimised in place of their mean, and how many numbers a component has for it.
-    pays, reserve
-        Whether f at the last iterate is asked for at the end, and the queries of the budget that are kept back for that.
-    entropy, reasons, identity
-        The integers behind everything random, why derived settings are what they are, and what tells this run from others.
-    state, info, nit, nlmo, number, status
-        Where it stands: the method's state and last words, iterations, LMO calls, answered queries.
-    ledger
-        Evaluations by purpose.
-    trace
-        What it looked like along the way.
-    open, closing, learning
-        The open iteration; the status that is to come once f is known at x, and the queries about that.
-    stated
-        The best of the points that were known before, if its value is checked in the first iteration.
-    best, here, seen
-        The lowest point that was evaluated whole, f at x itself where that is known, and the last such points.
-    given
-        The lowest point that was stated, diagnosed, or paid for in a query that was withdrawn.
-    high
-        The highest value of the whole objective.
-    retreats
-        How often f had no value at the point that was to be returned.
-    idle
-        Iterations in a row that asked nothing.
-    failures
-        Evaluations that failed for good, oldest first.
-    pending, late
-        Evaluations under way of queries that were answered without them, and such values for the next answer.
-    waiting, turns, verdict, wants
-        True between two iterations; how many iterations were begun; the status with which the next one is
-        not begun; and whether the last row of the trace is to be diagnosed.
-    ending
-        The status that is to come once nothing is pending.
-    diagnosed, recomputed
-        Evaluations for diagnosis, and those made again because a worker died over them; in no other count.
-    dearest, redraws, dropped, lost, closing_row
-        Queries of the dearest iteration; how often the open iteration, and any, was begun again; evaluations that failed;
-        whether stopping put a row
-        on the trace that going on would not have.
-    workers, in_order
-        Evaluations that are made at the same time, from the coming iteration on; whether a round waits for all of them.
-    serial, seconds
-        Events that are included, and seconds of queries and computation.
-    nfev, granted
-        In no file: what the ledger adds up to, and what iterations may spend in all, which is the budget without the reserve.
-    """
+    """Everything a run is and has become. Only :class:`~zofw.run.session.rules.Rules` changes it, by events."""
 
     set: ConvexSet | None  # None in a file, where it cannot be written
-    method: Algorithm
+    method: Algorithm  # with its settings resolved
     dim: int
     n: int
     limits: Limits
     gap_tol: float | None
     inside: bool
     resolution: float
-    structure: bool
-    diagnose: int
-    pays: bool
-    reserve: int
-    entropy: tuple[int, ...]
-    reasons: dict[str, str]
-    identity: str
-    state: State
-    info: Info = field(default_factory=Info)
+    structure: bool  # there is a pattern, and the method may know it
+    diagnose: int  # rows of the trace a decade whose exact objective is not charged
+    pays: bool  # f at the last iterate is asked for at the end
+    reserve: int  # queries of the budget that are kept back for that
+    entropy: tuple[int, ...]  # behind everything random
+    reasons: dict[str, str]  # why derived settings are what they are
+    identity: str  # that tells this run from others
+    state: State  # of the method
+    info: Info = field(default_factory=Info)  # of its last step
     nit: int = 0
     nlmo: int = 0
-    number: int = 0
+    number: int = 0  # of the open query, or of the next one
     status: Status = Status.RUNNING
-    ledger: dict[str, int] = field(
+    ledger: dict[str, int] = field(  # evaluations by purpose
         default_factory=lambda: {purpose.value: 0 for purpose in Purpose} | {FAILED: 0}
     )
     trace: Trace = field(default_factory=Trace)
     open: Iteration = field(default_factory=Iteration)
-    closing: Status | None = None
-    learning: Iteration = field(default_factory=Iteration)
-    best: Known | None = None
-    here: Known | None = None
-    seen: list[Known] = field(default_factory=list)
-    diagnosed: int = 0
-    recomputed: int = 0
-    dearest: int = 0
-    redraws: int = 0
-    dropped: int = 0
-    lost: int = 0
-    closing_row: bool = False
-    serial: int = 0
-    seconds: float = 0.0
-    outer: Outer | None = None  # None in a file too, if it cannot be written
-    each: int = 0
-    stated: Known | None = None
-    workers: int = 1
-    in_order: bool = True
-    given: Known | None = None
-    failures: list[FailedPoint] = field(default_factory=list)
-    pending: list[Pending] = field(default_factory=list)
-    late: list[Late] = field(default_factory=list)
-    waiting: bool = True
-    turns: int = 0
-    verdict: Status | None = None
-    ending: Status | None = None
-    wants: bool = False
-    high: Known | None = None
-    retreats: int = 0
-    idle: int = 0
-    nfev: int = field(init=False, default=0)
-    granted: int | None = field(init=False, default=None)
+    closing: Status | None = None  # to come once f is known at x
+    learning: Iteration = field(default_factory=Iteration)  # the queries about that
+    best: Known | None = None  # the lowest point that was evaluated whole
+    here: Known | None = None  # f at x itself, if it is known
+    seen: list[Known] = field(default_factory=list)  # the last points evaluated whole
+    diagnosed: int = 0  # evaluations for diagnosis, in no other count
+    recomputed: int = 0  # evaluations made again because a worker died over them, in no other count
+    dearest: int = 0  # queries of the dearest iteration
+    redraws: int = 0  # how often the open iteration was begun again
+    dropped: int = 0  # how often any iteration was
+    lost: int = 0  # evaluations that failed
+    closing_row: bool = False  # stopping put a row on the trace that going on would not have
+    serial: int = 0  # events that are included
+    seconds: float = 0.0  # of queries and computation
+    outer: Outer | None = None  # in place of the mean; None in a file too, if it cannot be written
+    each: int = 0  # numbers that a component has for it
+    stated: Known | None = None  # the best known point, if its value is checked in the first iteration
+    workers: int = 1  # evaluations at the same time, from the coming iteration on
+    in_order: bool = True  # a round waits for all of them
+    given: Known | None = None  # the lowest point stated, diagnosed, or paid for in a withdrawn query
+    failures: list[FailedPoint] = field(default_factory=list)  # oldest first
+    pending: list[Pending] = field(default_factory=list)  # under way, of queries answered without them
+    late: list[Late] = field(default_factory=list)  # such values, for the next answer
+    waiting: bool = True  # between two iterations
+    turns: int = 0  # iterations that were begun
+    verdict: Status | None = None  # with which the next iteration is not begun
+    ending: Status | None = None  # to come once nothing is pending
+    wants: bool = False  # the last row of the trace is to be diagnosed
+    high: Known | None = None  # the highest value of the whole objective
+    retreats: int = 0  # how often f had no value at the point that was to be returned
+    idle: int = 0  # iterations in a row that asked nothing
+    nfev: int = field(init=False, default=0)  # the sum of the ledger; in no file
+    granted: int | None = field(init=False, default=None)  # the budget without the reserve; in no file
 
     def copy(self) -> Run:
         """Return the run as it is now, which later events leave alone."""

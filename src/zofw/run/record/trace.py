@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,25 +72,11 @@ class Trace:
         """Return names of the method's own numbers, in order of appearance."""
         return list(dict.fromkeys(name for info in self.infos for name in info))
 
-    @property
-    def iteration(self) -> Array:
-        return self.column("iteration")
-
-    @property
-    def queries(self) -> Array:
-        return self.column("queries")
-
-    @property
-    def lmos(self) -> Array:
-        return self.column("lmos")
-
-    @property
-    def objective(self) -> Array:
-        return self.column("objective")
-
-    @property
-    def time(self) -> Array:
-        return self.column("time")
+    iteration = property(partial(column, name="iteration"))
+    queries = property(partial(column, name="queries"))
+    lmos = property(partial(column, name="lmos"))
+    objective = property(partial(column, name="objective"))
+    time = property(partial(column, name="time"))
 
     def to_frame(self) -> pandas.DataFrame:
         """As a pandas DataFrame (extra ``frame``), with the names of the fields of :class:`~zofw.Result`."""
