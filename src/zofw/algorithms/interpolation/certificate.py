@@ -18,6 +18,7 @@ CONFIDENCE = 3.0  # deviations
 LENGTHS_IN_A_LINE = np.array(
     [[0.9], [0.8]]
 )  # of one variable: equal lengths are equal values of x², which look like steps
+ROUNDING = 1e-11  # of the diameter: z is on a facet
 THIN = 1e-6  # of the diameter: a ball in the set that is smaller is no room for differences
 MOST_INWARD = 0.3  # of the way to the centre: the first of three points along it
 NOISE_OF_KINK = 7.0  # times ε/h: what κ shows where there is none, (4S(h) − S(2h))/2h of four values each
@@ -90,7 +91,8 @@ def certify(
         gap = max(float(g @ (z - frame.lmo(g))), 0.0)
         between = abs(base - began.value - way)
         shown = min(shown, COARSE * spread) if spread > 0 else shown
-        return Certificate(gap, size * error, kink + between, shown, noise)
+        error = 0.0 if _held(frame, z, g, error) else size * error
+        return Certificate(gap, error, kink + between, shown, noise)
 
     error = SURE * float((lengths * np.abs(c - u @ began.g)).max())
     way = float((began.g + 0.5 * began.H @ inward) @ inward)
@@ -100,12 +102,30 @@ def certify(
         return state, nothing if _walls(began, state) else found
     first = len(state.values)
     state, g, bends, _ = yield from _around(task, frame, state, z + inward, h, axes[:r], base)
+    bend = float(bends.max()) / h**2
     if inward.any():
+        guess = g - began.H @ inward  # the curvature of the model in place of a second sweep
+        error = SURE * float((lengths * np.abs(c - u @ guess)).max())
+        found = bounded(guess, error + np.sqrt(r) * (central + order), bend, float((guess + g) @ inward) / 2)
+        if found.bound <= (found.tolerance if task.gap_tol is None else task.gap_tol):
+            return state, nothing if _walls(began, state) else found
         state, second, _, _ = yield from _around(task, frame, state, z + 2 * inward, h, axes[:r], base)
         g, way = 2 * g - second, float((1.5 * g - 0.5 * second) @ inward)
-    found = bounded(g, np.sqrt(r) * (central + order), float(bends.max()) / h**2, way)
+    found = bounded(g, np.sqrt(r) * (central + order), bend, way)
     state = replace(state, chosen=np.append(began.best, np.arange(first, len(state.values))))
     return state, nothing if _walls(began, state) else found
+
+
+def _held(frame: Frame, z: Array, g: Array, error: float) -> bool:
+    """Return True if z is a vertex at which no slope within ``error`` of g leads down: all forces of its facets are large enough."""
+    if frame.facets is None:
+        return False
+    A, b = frame.facets
+    N = A[b - A @ z <= ROUNDING * frame.size]
+    if len(N) != len(z) or np.linalg.matrix_rank(N) < len(z):
+        return False
+    inverse = np.linalg.inv(N.T)  # −(g + e) = Nᵀλ with λ ≥ 0 for all |e| ≤ error
+    return bool((-inverse @ g >= error * np.linalg.norm(inverse, axis=1)).all())
 
 
 def _walls(began: State, state: State) -> bool:
