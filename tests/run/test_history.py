@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -101,3 +102,27 @@ def test_the_table_says_who_evaluated(tmp_path):
         desk.take({"id": second.id, "failed": "no power", "by": "Bob"})
     table = zofw.evaluations(tmp_path / "desk" / "run.npz")
     assert table.by.tolist() == ["Ada", "Bob"] and table.reason.tolist() == ["", "no power"]
+
+
+def test_values_that_came_late_are_in_the_table(tmp_path):
+    """As values come, a query is answered before all of its rows are there."""
+
+    def slow(x):
+        time.sleep(0.002 + 0.004 * (x[0] > 0.1))
+        if x[1] > 0.8:
+            raise ValueError("too hot")
+        return float(((x - 0.3) ** 2).sum())
+
+    with ThreadPoolExecutor(4) as pool:
+        result = zofw.minimize(
+            slow, zofw.Box(-1.0, 1.0), dim=3, method="interpolation", budget=60, rng=0, workers=pool,
+            on_error="skip", checkpoint=tmp_path / "run.npz",
+        )  # fmt: skip
+    table = zofw.evaluations(tmp_path / "run.npz")
+    assert table.evaluations.sum() == result.nfev
+    assert table.groupby("purpose").evaluations.sum().to_dict() == {
+        k: v for k, v in result.ledger.items() if v
+    }
+    assert (np.diff(table["query"]) < 0).any(), "some came after those of later queries"
+    for row in table[table.purpose != "failed"].itertuples():
+        assert row.value == float(((row.x - 0.3) ** 2).sum())

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from zofw.core import Array, Query, Tile
 from zofw.extras import extra
 from zofw.problems.evaluate import single_evaluations
 from zofw.run.files.store import read_log
-from zofw.run.record.run import FAILED
+from zofw.run.record.run import FAILED, Pending
 from zofw.run.session.best_points import without_stand_ins
 from zofw.run.session.events import Answered, Diagnosed, Event, Extended, Failed, Part, Stopped
 from zofw.run.session.resume import apply_event, open_run
@@ -29,16 +29,25 @@ SHOWN_EVENTS = 10
 COLUMNS = ("query", "iteration", "purpose", "x", "component", "evaluations", "value", "time", "by", "reason")
 
 
-def history(path: str | os.PathLike[str], **given: Any) -> Iterator[tuple[Session, Event, Open | None]]:
-    """Return every event with the run as it was after it, and the query that was open before it."""
+class Step(NamedTuple):
+    """An event, the run as it was after it, and what was open and owed before it."""
+
+    session: Session
+    event: Event
+    open: Open | None
+    owed: list[Pending]
+
+
+def history(path: str | os.PathLike[str], **given: Any) -> Iterator[Step]:
+    """Yield every event of a saved run."""
     where, attached = Path(path), Attached(**given)
     saved = read_log(where, attached.classes())
     session = open_run(Session, saved.run, where, attached)
     for event in saved.events:
         session.rules.catch_up(event)
-        before = session.rules.open
+        before, owed = session.rules.open, list(session.run.pending)
         apply_event(session, event, where)
-        yield session, event, before
+        yield Step(session, event, before, owed)
 
 
 def evaluations(path: str | os.PathLike[str], **given: Any) -> pandas.DataFrame:
@@ -64,9 +73,11 @@ def evaluations(path: str | os.PathLike[str], **given: Any) -> pandas.DataFrame:
     A log that has grown long begins again with a checkpoint; evaluations before that are not in it.
     """
     rows: list[tuple[object, ...]] = []
-    for session, event, before in history(path, **given):
+    for session, event, before, owed in history(path, **given):
         if before is not None and event.query == before.number:
             rows += _rows(before, event, session.run.nit)
+        elif isinstance(event, (Part, Failed)):
+            rows += _late_rows(owed, event, session.run.nit)
     pd = extra("pandas", "frame")
     frame: pandas.DataFrame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame
@@ -101,6 +112,22 @@ def _rows(asked: Open, event: Event, iteration: int) -> Iterator[tuple[object, .
                     )  # fmt: skip
 
 
+def _late_rows(owed: list[Pending], event: Part | Failed, iteration: int) -> Iterator[tuple[object, ...]]:
+    """Return the rows of one event about evaluations that were owed."""
+    found: dict[int, float] = {}
+    if isinstance(event, Part):
+        found = dict(enumerate(event.values.tolist(), event.tile.start))
+    elif event.cost:
+        found = {row: np.nan for tile in event.tiles for row in range(tile.start, tile.stop)}
+    reason = event.reason if isinstance(event, Failed) else ""
+    for one in owed:
+        if one.query == event.query and one.row in found:
+            line = FAILED if reason else one.purpose.line
+            yield (
+                one.query, iteration, line, one.x, one.component, 1, found[one.row], event.seconds, event.by, reason
+            )  # fmt: skip
+
+
 def _means(
     query: Query, event: Part | Answered, tile: Tile, iteration: int, known: Array | None = None
 ) -> Iterator[tuple[object, ...]]:
@@ -123,7 +150,7 @@ def describe(path: str | os.PathLike[str], **given: Any) -> str:
     session = open_run(Session, read_log(where, attached.classes()).run, where, attached)
     last: deque[str] = deque(maxlen=SHOWN_EVENTS)
     count = 0
-    for session, event, _ in history(path, **given):  # noqa: B007
+    for session, event, *_ in history(path, **given):  # noqa: B007
         last.append(f"  {event.seconds:10.3f} s  {_said(event)}")
         count += 1
     run, asked = session.run, session.rules.open
