@@ -26,3 +26,9 @@ def test_sentences_are_told_from_code_tables_and_headings():
 def test_the_sidebar_has_about_twenty_entries():
     entries = re.findall(r"^[a-z_/-]+$", (DOCS / "guide.md").read_text(encoding="utf-8"), re.M)
     assert 18 <= len(entries) <= 24 and all((DOCS / f"{entry}.md").exists() for entry in entries)
+
+
+def test_an_entry_of_the_changelog_is_a_line():
+    entries = re.findall(r"^- (.*)$", (DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    long = [entry for entry in entries if len(entry.split()) > 30]
+    assert len(entries) > 50 and not long, long
