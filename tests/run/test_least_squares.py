@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -256,3 +258,16 @@ def test_a_session_takes_vectors_and_a_desk_single_residuals():
         for request in reversed(requests):
             desk.tell(request.id, [float(model(x)[i]) for x, i in request])
     np.testing.assert_allclose(desk.result().x, session.result().x, rtol=1e-6)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_workers_save_two_rounds_of_three(noise):
+    calls = np.random.default_rng(1)
+    rough = lambda p: model(p) + noise * calls.standard_normal(20)  # noqa: E731
+    exact = scipy.optimize.least_squares(model, [3, 0.7]).cost
+    rise = lambda found: 0.5 * np.sum(model(found.x) ** 2) - exact  # noqa: E731
+    alone = rise(zofw.least_squares(model, BOX, budget=24, **GIVEN))
+    with ThreadPoolExecutor(8) as pool:
+        found = zofw.least_squares(rough, BOX, budget=64, workers=pool, options={"in_order": True}, **GIVEN)
+    assert found.nfev <= 64  # 8 rounds
+    assert rise(found) <= max(1.1 * alone, 0.5 * noise**2)

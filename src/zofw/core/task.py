@@ -161,7 +161,7 @@ class Task:
     @property
     def points_at_once(self) -> int:
         """Return how many points, each with all n components, the workers evaluate at the same time; 1 if one keeps them busy."""
-        return 1 if self.each else max(1, self.workers // self.n)
+        return max(1, self.workers // self.n)
 
     @property
     def can_project(self) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 
 from zofw.algorithms.composite import noisy
 from zofw.algorithms.composite.model import Models
-from zofw.algorithms.interpolation import Interpolation, trust_region
+from zofw.algorithms.interpolation import Interpolation, rounds, trust_region
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.state import Action, State
 from zofw.algorithms.registry import methods
@@ -61,6 +61,9 @@ class Composite(Interpolation):
         frame = state.frame(task)
         if state.t == 0 and frame.rank > 0 and state.informed:
             return replace(state, t=1), Info()
+        if state.t == 0 and frame.rank > 0 and task.points_at_once > 1:
+            state = yield from self._first_round(task, frame, cast(Models, state), rng)
+            return replace(state, t=2, x=frame.member(state.z)), Info()
         if state.t == 0:
             answer = (yield Query(state.x, task.all, each=task.each)).values
             state = replace(state.entered(FIRST, FIRST, answer), values=objective(task.outer, answer))
@@ -91,7 +94,29 @@ class Composite(Interpolation):
             return (yield from noisy.advance(task, frame, state))
         if state.regime != "model" or state.flat:
             return (yield from self._widen(task, frame, state, rng))
+        if task.points_at_once > 1:
+            return (yield from rounds.advance(task, frame, state, rng))
         return (yield from trust_region.advance(task, frame, state))
+
+    @staticmethod
+    def _first_round(task: Task, frame: Frame, state: Models, rng: np.random.Generator) -> Action:
+        """Ask for x₀, the first points and x₀ once more in one query."""
+        planned, Z = rounds.first_round(task, frame, state, rng)
+        planned = cast(Models, planned)
+        X = np.array([state.x, *(frame.member(z) for z in Z[1 - state.informed :]), state.x])
+        X = X[int(state.informed) : int(min(len(X), task.remaining // task.n + state.informed))]
+        answer = (yield Query(X, task.all, each=task.each)).values
+        values = np.append(planned.values, objective(task.outer, answer))
+        best, known = int(np.argmin(values)), len(planned.values)
+        state = replace(
+            planned, points=np.vstack([planned.points, frame.inward(X)]), vectors=np.vstack([planned.vectors, answer]),
+            values=values, best=best, lowest=X[best - known] if best >= known else state.lowest, noise=0.0,
+        )  # fmt: skip
+        if len(X) > 1:
+            state = noisy.compared(state, 0)
+        if state.regime == "regression":
+            return noisy.fitted(frame, state)
+        return replace(state, regime="done") if len(state.values) == 1 else rounds.fit(frame, state, 0.0)
 
     def report(self, task: Task, state: Models, x: Array) -> Mapping[str, object]:
         """Return the numbers of all components at x, their Jacobian by the models, and how far that changes nearby."""

@@ -42,6 +42,8 @@ class Models(State):
     """The state of interpolation, with a vector of component values at every point and a model of each component."""
 
     own_start: ClassVar[float] = 0.01  # a model of each component needs less room
+    longer: ClassVar[tuple[float, ...]] = (2.0, 8.0, 4.0)
+    reaches: ClassVar[bool] = False  # a value there may be so large that the others are its rounding
 
     vectors: Array = field(default_factory=lambda: np.zeros((1, 0)))  # (N, M)
     J: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (M, r), at the best point
@@ -68,11 +70,16 @@ class Models(State):
 
     def fitted(self, frame: Frame) -> State:
         """Return the interpolants of least change of all components, and the quadratic of h at the best point."""
-        sound = self.chosen[self.values[self.chosen] < WORST]
+        return self.regressed(frame, 0.0)
+
+    def regressed(self, frame: Frame, nu: float | Array) -> State:
+        """Return them for ν ≥ 0."""
+        good = self.values[self.chosen] < WORST
+        sound = self.chosen[good]
         if self.value >= WORST:
             return self
         Y, F, d = self.points[sound], self.changes(sound), self.delta
-        system, r = System.of(Y, self.z, d), Y.shape[1]
+        system, r = System.of(Y, self.z, d, nu[good] if isinstance(nu, np.ndarray) else nu), Y.shape[1]
         U = system.U
         E = F - 0.5 * d**2 * self._bent(U)
         found = system.solve(np.vstack([E, np.zeros((r + 1, E.shape[1]))]))
@@ -102,6 +109,11 @@ class Models(State):
         """The models of all components at x + s."""
         base = self.centre if len(self.centre) else self.vectors[self.best]
         return np.asarray(base + self.J @ s + 0.5 * ((self.C @ s) @ s))
+
+    def predicted(self, frame: Frame, Y: Array) -> Array:
+        """Return the changes of h from the best point to points Y by the models."""
+        values = outer_of(frame).of(np.array([self.at(s) for s in Y - self.z]))
+        return np.asarray(values - self.value)
 
     def bend(self) -> Array:
         """Return how far each row of J changes over the points that it comes from, (M, r); NaN if it shows no curvature."""

@@ -61,21 +61,27 @@ class Regression(NamedTuple):
 def repeat(task: Task, frame: Frame, state: Models) -> Action:
     """Ask for the first point once more; if components do not repeat, the first points are as far as the noise is large."""
     again = (yield Query(state.lowest, task.all, purpose=Purpose.NOISE, each=task.each)).values
-    before = state.vectors[state.best]
-    same = np.abs(again[0] - before).max() <= STOCHASTIC * np.abs(before).max()
-    if same or max(again.max(), before.max()) >= WORST:
+    twice = compared(replace(
+        state, points=np.vstack([state.points, state.z]), vectors=np.vstack([state.vectors, again]),
+        values=np.append(state.values, objective(task.outer, again)),
+    ), state.best)  # fmt: skip
+    if not twice.noise > 0:
         return replace(state, noise=0.0)
-    noises = noise_of(again[0], before)
-    value = objective(task.outer, again)
-    state = replace(
-        state, regime="regression", noises=noises, noise=float(np.abs(value[0] - state.value)),
-        points=np.vstack([state.points, state.z]), vectors=np.vstack([state.vectors, again]),
-        values=np.append(state.values, value),
-    )  # fmt: skip
-    share = np.sqrt(np.linalg.norm(state.deviation(before)) / (np.linalg.norm(before) + 1e-300))
-    state = replace(state, delta=float(np.clip(share, *SHARES)) * state.width)
+    before = state.vectors[state.best]
+    share = np.sqrt(np.linalg.norm(twice.deviation(before)) / (np.linalg.norm(before) + 1e-300))
+    state = replace(twice, delta=float(np.clip(share, *SHARES)) * state.width)
     edges = first_points(frame, state.z, state.delta)[: int(task.remaining // task.n)]
     return fitted(frame, cast(Models, (yield from ask(task, frame, state, edges))))
+
+
+def compared(state: Models, i: int) -> Models:
+    """Set the noise by the vectors of point i and the last one, which is the same."""
+    first, again = state.vectors[i], state.vectors[-1]
+    same = np.abs(again - first).max() <= STOCHASTIC * np.abs(first).max()
+    if same or max(again.max(), first.max()) >= WORST:
+        return replace(state, noise=0.0)
+    noise = float(np.abs(state.values[-1] - state.values[i]))
+    return replace(state, regime="regression", noises=noise_of(again, first), noise=max(noise, 1e-300))
 
 
 def noise_of(first: Array, second: Array) -> tuple[float, float]:
@@ -91,17 +97,18 @@ def advance(task: Task, frame: Frame, state: Models) -> Action:
     found = state.step(frame)
     before, noise, delta = _value(frame, state), _noise(frame, state), state.delta
     dear = _loss(state, noise)
-    if found.decrease > (min(SHOW * noise, dear) if state.ratio >= FAILED else dear):
-        state = cast(Models, (yield from ask(task, frame, state, state.z[None, :] + found.s)))
-        ratio = (before - float(state.values[-1]) + noise) / (found.decrease + noise)
-        if ratio < FAILED:
-            delta = delta / 2
-        elif ratio > GOOD:
-            delta = max(delta, 2 * float(np.linalg.norm(found.s)))
-    else:
-        state = cast(Models, (yield from ask(task, frame, state, _design(frame, state)[None, :])))
-        ratio, short = 1.0, float(np.linalg.norm(found.s)) > EDGE * delta
-        delta = min(2 * delta, FARTHEST * state.size) if short else delta
+    W = int(max(1, min(task.points_at_once, task.remaining // task.n)))
+    clear = found.decrease > (min(SHOW * noise, dear) if state.ratio >= FAILED else dear)
+    Z = np.vstack([state.z + found.s] * clear + _designs(frame, state, W - clear))
+    first, length = len(state.values), float(np.linalg.norm(found.s))
+    state = cast(Models, (yield from ask(task, frame, state, Z)))
+    ratio = (before - float(state.values[first]) + noise) / (found.decrease + noise) if clear else 1.0
+    if ratio < FAILED:
+        delta = delta / 2
+    elif clear and ratio > GOOD:
+        delta = max(delta, 2 * length)
+    elif not clear and length > EDGE * delta:
+        delta = min(2 * delta, FARTHEST * state.size)
     return fitted(frame, replace(state, delta=delta, ratio=ratio))
 
 
@@ -138,23 +145,33 @@ def _signal(state: Models) -> tuple[Array, Array]:
     return np.maximum(w, 1e-10 * max(float(w[-1]), 1e-200)), V
 
 
-def _design(frame: Frame, state: Models) -> Array:
-    """Return the member along the direction whose slope is known least for what it changes."""
-    (w, V), m = _signal(state), len(state.sigma)
+def _designs(frame: Frame, state: Models, count: int) -> list[Array]:
+    """Return members along the directions whose slopes are known least for what they change, then at half the distance, ….
+
+    The end of each direction that goes where the models are lower comes first, unless the set cuts it shorter.
+    """
+    (w, V), m, h = _signal(state), len(state.sigma), outer_of(frame)
     V = V / np.sqrt(w + m / (FARTHEST * state.size) ** 2)
-    u = V @ np.linalg.eigh(V.T @ state.P @ V)[1][:, -1]
-    u /= float(np.linalg.norm(u))
-    J = state.J @ u / state.sigma
-    doubt = float(u @ state.P @ u)
+    ways = (V @ np.linalg.eigh(V.T @ state.P @ V)[1][:, ::-1]).T
+    found: list[Array] = []
+    share = 1.0
+    while len(found) < count:
+        for u in ways[: count - len(found)]:
+            step = share * _length(state, u / np.linalg.norm(u)) * u / np.linalg.norm(u)
+            ends = [state.z + step, state.z - step]
+            ends = [z if frame.sure_to_contain(z) else nearest(frame, state.z, z) for z in ends]
+            far = [abs(float((z - state.z) @ u)) for z in ends]
+            lower = np.argmin(h.of(np.array([state.at(z - state.z) for z in ends])))
+            found.append(np.asarray(ends[int(np.argmax(far) if min(far) < WORSE * max(far) else lower)]))
+        share /= -2
+    return found
+
+
+def _length(state: Models, u: Array) -> float:
+    """Return how far along u the components change by a few times their noise, as far as points so far say."""
+    J, doubt, m = state.J @ u / state.sigma, float(u @ state.P @ u), len(state.sigma)
     shown = np.sqrt(SHOWN * m / max(float(J @ J) - CHANCE * m * doubt, 1e-300))
-    step = min(float(shown), FARTHER / np.sqrt(max(doubt, 1e-300)), FARTHEST * state.size) * u
-    ends = [state.z + step, state.z - step]
-    ends = [z if frame.sure_to_contain(z) else nearest(frame, state.z, z) for z in ends]
-    far = [abs(float((z - state.z) @ u)) for z in ends]
-    if min(far) < WORSE * max(far):
-        return np.asarray(ends[int(np.argmax(far))])
-    h = outer_of(frame)
-    return min(ends, key=lambda z: float(h.of(state.at(z - state.z)[None])[0]))
+    return float(min(shown, FARTHER / np.sqrt(max(doubt, 1e-300)), FARTHEST * state.size))
 
 
 def fitted(frame: Frame, state: Models) -> Models:
@@ -198,11 +215,11 @@ def _regressed(U: Array, F: Array, w: Array, tau: float) -> Regression:
     K = root * (0.5 * tau**2 * (U @ U.T) ** 2) * root.T + np.eye(len(U))
     factor = cho_factor(K, lower=True)
     KE, KF = cho_solve(factor, E), cho_solve(factor, F)
-    M = E.T @ KE
-    M[np.diag_indices(len(M))] += STOCHASTIC * np.trace(M)
-    covariance = np.linalg.inv(M)
+    m, V = np.linalg.eigh(E.T @ KE)
+    m = np.maximum(m, STOCHASTIC * m[-1])
+    covariance = (V / m) @ V.T
     beta = covariance @ (E.T @ KF)
     weights = KF - KE @ beta
-    logs = 2 * np.log(np.diagonal(factor[0]) / root[:, 0]).sum() + np.linalg.slogdet(M)[1]
+    logs = 2 * np.log(np.diagonal(factor[0]) / root[:, 0]).sum() + np.log(m).sum()
     likelihood = -0.5 * (F.shape[1] * float(logs) + float((F * weights).sum()))
     return Regression(likelihood, tau, beta, root * weights, covariance)

@@ -92,7 +92,7 @@ def _step(
     for s in rounds.trials(frame, state, found, task.points_at_once):
         length = float(np.linalg.norm(s))
         if len(Z) < free and np.linalg.norm(seen - state.z - s, axis=1).min() > NEW * length:
-            promise = -float(rounds.predicted(state, (state.z + s)[None, :])[0])
+            promise = -float(state.predicted(frame, (state.z + s)[None, :])[0])
             Z.append(state.z + s)
             facts.append((TRIAL, promise, length))
             seen = np.vstack([seen, Z[-1]])
@@ -148,7 +148,7 @@ def _ask(
     state = _judged(before, state, facts_of, first)
     if state.regime == "regression" or len(state.values) < 2:
         return state
-    return rounds.fit(state, rounds.surprise(before, state, first) if first else 0.0)
+    return rounds.fit(frame, state, rounds.surprise(frame, before, state, first) if first else 0.0)
 
 
 def _judged(before: State, state: State, facts: Array, first: int) -> State:

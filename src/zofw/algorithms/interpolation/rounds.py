@@ -20,13 +20,12 @@ import numpy as np
 from zofw.algorithms.interpolation import regression, trust_region
 from zofw.algorithms.interpolation.design import first_points
 from zofw.algorithms.interpolation.frame import Frame
-from zofw.algorithms.interpolation.model import System
 from zofw.algorithms.interpolation.spread import cube, kernel, pivots, spread
 from zofw.algorithms.interpolation.state import Action, State, arrived, ask, tame, values_at
-from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
+from zofw.algorithms.interpolation.subproblem import Steps
 from zofw.core import Array, Indices, Purpose, Query, Task
 
-LONGER, SHORTER = (2.0, 16.0, 4.0), (0.5, 0.25)  # times the radius, or the length, of the step
+SHORTER = (0.5, 0.25)  # times the length of the step: trials
 SHARE = 0.5  # of the points of a round, up to 8 workers: trials
 RADIUS = 0.5  # of the length of the step: that of the design around its end
 FULL = 0.9  # of a full quadratic: from so many points on the model regresses
@@ -71,7 +70,7 @@ def begin(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> A
     state = replace(
         state, points=np.vstack([state.points, frame.inward(X)]), values=values, best=best, lowest=lowest
     )
-    return replace(state, regime="done") if len(values) == 1 else fit(state, 0.0)
+    return replace(state, regime="done") if len(values) == 1 else fit(frame, state, 0.0)
 
 
 def restart(
@@ -83,13 +82,13 @@ def restart(
     more = spread(frame, known, state.z, delta, fill(task, len(edges)), state.atoms, rng)
     state = replace(state, delta=delta, rho=delta, H=0 * state.H, history=state.history[:0], quiet=0)
     state = yield from ask(task, frame, state, np.vstack([edges, more]))
-    return fit(state, 0.0)
+    return fit(frame, state, 0.0)
 
 
 def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
     """One round: trials of the model's minimiser and a design around it; or points near x; or the regime is at its end."""
     while not trust_region.ended(frame, state) and state.quiet < trust_region.QUIET:
-        found = trust_region_step(frame, state.z, state.g, state.H, state.delta, state.atoms)
+        found = state.step(frame)
         length = float(np.linalg.norm(found.s))
         visible = found.decrease > trust_region.noise_floor(state)
         early = state.bound is None and task.gap_tol is None
@@ -129,7 +128,7 @@ def _round(task: Task, frame: Frame, state: State, found: Steps, rng: np.random.
         state = yield from noise_of(task, frame, state, [before.value, *state.values[-again:]])
         if state.regime == "regression":
             return regression.estimate(frame, state, state.z)
-    return fit(judge(before, state, steps, first), surprise(before, state, first))
+    return fit(frame, judge(frame, before, state, steps, first), surprise(frame, before, state, first))
 
 
 def noise_of(task: Task, frame: Frame, state: State, values: list[float]) -> Action:
@@ -150,34 +149,27 @@ def trials(frame: Frame, state: State, found: Steps, W: int) -> Array:
     """Return the steps to try, the minimiser of the model first, each of them different from those before."""
     most = min(W, max(1, round(SHARE * W)) if W <= 8 else min(8, max(4, W // 7)))
     length = float(np.linalg.norm(found.s))
-    longer = [times * state.delta for times in LONGER] if length > 0.7 * state.delta else []
+    longer = [times * state.delta for times in state.longer] if length > 0.7 * state.delta else []
     shorter = [times * length for times in SHORTER]
     steps = [found.s]
-    for radius in [*longer[:1], np.inf, *shorter[:1], *longer[1:], *shorter[1:]]:
+    radii = [*longer[:1], np.inf, *shorter[:1], *longer[1:], *shorter[1:]]
+    for radius in radii if state.reaches else [radius for radius in radii if radius < np.inf]:
         if len(steps) == most:
             break
-        if radius < np.inf:
-            new = trust_region_step(frame, state.z, state.g, state.H, radius, state.atoms).s
-        else:
-            new = frame.lmo(state.g) - state.z
+        near = radius < np.inf
+        new = replace(state, delta=radius).step(frame).s if near else frame.lmo(state.g) - state.z
         least = FAR * min(float(np.linalg.norm(new)), length)
         if min(float(np.linalg.norm(new - s)) for s in steps) > least:
             steps.append(new)
     return np.array(steps)
 
 
-def predicted(state: State, Y: Array) -> Array:
-    """Return the changes of f from the best point that the model predicts."""
-    S = Y - state.z
-    return np.asarray(S @ state.g + 0.5 * np.einsum("ij,ij->i", S @ state.H, S))
-
-
-def judge(before: State, state: State, steps: Array, first: int) -> State:
+def judge(frame: Frame, before: State, state: State, steps: Array, first: int) -> State:
     """Set Δ and ρ by the decreases of the trials over the promised ones."""
     k = len(steps)
     lengths = np.linalg.norm(steps, axis=1)
     gains = before.value - tame(state.values)[first : first + k]
-    promised = -predicted(before, state.points[first : first + k])
+    promised = -before.predicted(frame, state.points[first : first + k])
     ratios = np.where(promised > 0, gains / np.where(promised > 0, promised, 1.0), 0.0)
     best, delta = int(np.argmax(gains)), state.delta
     if ratios[0] < 0.1:
@@ -196,11 +188,11 @@ def judge(before: State, state: State, steps: Array, first: int) -> State:
     )  # fmt: skip
 
 
-def surprise(before: State, state: State, first: int) -> float:
+def surprise(frame: Frame, before: State, state: State, first: int) -> float:
     """Return how wrong the predictions of the new values were, from 0 to 1: the share of the third order that the fit allows."""
     values = tame(state.values)[first:]
     change = values - before.value
-    error = change - predicted(before, state.points[first:])
+    error = change - before.predicted(frame, state.points[first:])
     unit = float(np.median(np.abs(change)))
     return min(1.0, SURE * float(np.median(np.abs(error))) / unit) if unit > 0 else 1.0
 
@@ -214,7 +206,7 @@ def _renew(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> 
     if not len(Z):
         return trust_region.shrink(frame, state)
     state = yield from ask(task, frame, state, Z)
-    return fit(replace(state, delta=max(radius, state.rho)), surprise(before, state, first))
+    return fit(frame, replace(state, delta=max(radius, state.rho)), surprise(frame, before, state, first))
 
 
 def select(state: State) -> Indices:
@@ -232,14 +224,13 @@ def select(state: State) -> Indices:
     return np.asarray(near[np.append(0, pivots(rest, np.zeros(len(S)), room - 1))], dtype=np.int64)
 
 
-def fit(state: State, wrong: float) -> State:
+def fit(frame: Frame, state: State, wrong: float) -> State:
     """The interpolant of least change, or from 0.9 of a full quadratic on the regression, around the best point."""
-    chosen = select(state)
-    Y, f = state.points[chosen], tame(state.values[chosen])
-    r = Y.shape[1]
+    state = replace(state, chosen=select(state))
+    Y, r = state.points[state.chosen], state.points.shape[1]
     nu: float | Array = 0.0
     if len(Y) >= FULL * (r + 1) * (r + 2) / 2:
         nu = (THIRD * wrong * cube((Y - state.z) / state.delta)) ** 2
-    _, g, H = System.of(Y, state.z, state.delta, nu).fit(f - state.value, state.H)
-    history = np.vstack([state.history, [state.delta, float(np.linalg.norm(H))]])
-    return replace(state, g=g, H=H, history=history, chosen=chosen)
+    state = state.regressed(frame, nu)
+    history = np.vstack([state.history, [state.delta, float(np.linalg.norm(state.H))]])
+    return replace(state, history=history)

@@ -34,6 +34,9 @@ class State:
     walls: ClassVar[bool] = True  # a value of WORST is understood
     own_start: ClassVar[float] = 0.025  # of the width: the first radius around a start of the user
 
+    longer: ClassVar[tuple[float, ...]] = (2.0, 16.0, 4.0)  # times Δ: trials side by side
+    reaches: ClassVar[bool] = True  # whether the vertex along −g is one
+
     t: int
     x: Array
     lowest: Array  # the point of the least value, to the last bit as it was asked for
@@ -120,6 +123,19 @@ class State:
             nu = min(self.repeated / max(entries, 1e-300), 1e6) ** 2
         _, g, H = System.of(Y, self.z, self.delta, nu).fit(f - self.value, self.H)
         return replace(self, g=g, H=H)
+
+    def regressed(self, frame: Frame, nu: float | Array) -> State:
+        """Return the quadratic of least change through the chosen points, or near them where ν > 0."""
+        Y = self.points[self.chosen]
+        _, g, H = System.of(Y, self.z, self.delta, nu).fit(
+            tame(self.values[self.chosen]) - self.value, self.H
+        )
+        return replace(self, g=g, H=H)
+
+    def predicted(self, frame: Frame, Y: Array) -> Array:
+        """Return the changes of f from the best point to points Y by the model."""
+        S = Y - self.z
+        return np.asarray(S @ self.g + 0.5 * np.einsum("ij,ij->i", S @ self.H, S))
 
     @property
     def least_delta(self) -> float:
