@@ -421,10 +421,12 @@ def test_the_error_of_a_sampled_value_is_that_of_a_sample_without_replacement():
         with pytest.raises(StopIteration) as end:
             while True:
                 query = asking.send(Answer(np.array([[values[query.batch.slice(0, query.size)].mean()]])))
-        squares.append((end.value.value.error / student(20)) ** 2)
+        squares.append((end.value.value.error / student(20, cost_of_value(n, budget))) ** 2)
         means.append(end.value.value.value)
     m = cost_of_value(n, budget)
-    assert end.value.value.drawn == m and 1.0 < student(20) < 1.1 < student(5) < 1.6 < student(2)
+    factors = [student(groups, 10**6) for groups in (20, 5, 2)]
+    assert end.value.value.drawn == m and 1.0 < factors[0] < 1.1 < factors[1] < 1.6 < factors[2]
+    assert student(20, 20) == pytest.approx(student(20, 10**12) * (1 + 1.5 / math.sqrt(20)), rel=1e-5)
     stated = values.var(ddof=1) / m * (1 - m / n)
     assert m < n and np.mean(squares) == pytest.approx(stated, rel=0.04)
     assert np.var(means) == pytest.approx(stated, rel=0.15)

@@ -15,6 +15,7 @@ WHOLE_PART = 20  # f at the end is asked of all components if that takes at most
 SAMPLE_PART = 100  # of the budget: a sample of components instead
 ROUNDING = 2.0**-48  # of a mean: groups of equal values differ by that
 RETREATS = (0.0, 0.125, 0.5, 1.0)  # ways from x to the set's first point, where f has no value at x
+SKEW = 1.5  # over the root of the sample: the share by which its error is stated larger
 GROUPS = 20  # of a sample, whose means tell the standard error
 
 
@@ -36,8 +37,9 @@ def ending_status(info: Info, gap_tol: float | None, method: str) -> Status | No
 
 
 def cost_of_value(n: int, budget: int) -> int:
-    """Return the queries for f at one point: n, or a hundredth of the budget if n is above a twentieth of it."""
-    return n if n <= max(2, budget // WHOLE_PART) else max(2, budget // SAMPLE_PART)
+    """Return the queries for f at one point: n, or a hundredth of the budget if n is above a twentieth of it, 20 at least if that pays them."""
+    most = max(2, budget // WHOLE_PART)
+    return n if n <= most else max(GROUPS if most >= GROUPS else 2, budget // SAMPLE_PART)
 
 
 def least_budget(n: int, iteration: int) -> int:
@@ -48,11 +50,15 @@ def least_budget(n: int, iteration: int) -> int:
     return budget
 
 
-def student(groups: int) -> float:
-    """Return the factor with which so few groups err by two errors as seldom as many do, and by three in at most 1 %."""
+def student(groups: int, size: int) -> float:
+    """Return the factor with which so few groups err by two errors as seldom as many do, and by three in at most 1 %.
+
+    Values of components are skewed, whose mean errs by more where few are drawn: measured on means of six kinds of losses.
+    """
     from scipy.special import stdtrit
 
-    return float(max(stdtrit(groups - 1, 0.97725) / 2, stdtrit(groups - 1, 0.995) / 3))
+    few = max(stdtrit(groups - 1, 0.97725) / 2, stdtrit(groups - 1, 0.995) / 3)
+    return float(few * (1 + SKEW / math.sqrt(size)))
 
 
 def learn(
@@ -75,6 +81,6 @@ def learn(
     weights = np.array([len(indices) for indices in groups]) / size
     mean = float(weights @ means)
     spread = float(weights @ (np.array(means) - mean) ** 2) / (len(groups) - 1)
-    error = student(len(groups)) * math.sqrt(spread * (1.0 - size / run.n))
+    error = student(len(groups), size) * math.sqrt(spread * (1.0 - size / run.n))
     shown = error > ROUNDING * abs(mean)
     return Known(x, mean, error if shown else math.nan, drawn=size)  # equal values say nothing of the error
