@@ -38,8 +38,6 @@ FIRST_SWEEPS = 20  # of the bundle
 SWEEPS = 10
 LAST_SWEEPS = 3  # of a bundle that is opened because the model has ended
 SMOOTH_END = 1e-7  # of the diameter: a model that ends quietly at a larger radius has no kink
-REPEATS = 3  # values more at the best point, where two differ
-STOCHASTIC = 1e-12  # of the value: two values at one point differ by more than rounding
 FLAT = 15  # points for each variable that had the same value: the run ends
 MOST_IDLE = 20  # times in a row that a regime asks for known points only
 RADII = (1e-2, 1e-1, 1e-3)  # of the diameter, in turn: where the search goes on if nothing is certified
@@ -72,7 +70,7 @@ class Interpolation(Method):
                 task.points_at_once * -(-(len(state.g) + 1) // task.points_at_once) + rounds.AGAIN
             )
         single = state.regime in ("model", "regression") and state.t > 1
-        again = REPEATS if np.isnan(state.noise) and state.shrunk else int(state.noise > 0)
+        again = rounds.AGAIN if np.isnan(state.noise) and state.shrunk else int(state.noise > 0)
         return task.n * ((1 if single else len(state.g) + 1) + again)
 
     def step(self, task: Task, state: State, rng: np.random.Generator) -> Step:
@@ -160,14 +158,10 @@ class Interpolation(Method):
     def _repeat(self, task: Task, frame: Frame, state: State) -> Action:
         """The best point once more: do values repeat?"""
         value = float((yield from values_at(task, state.lowest[None, :], Purpose.NOISE))[0][0])
-        noise = abs(value - state.value)
-        if noise <= STOCHASTIC * max(abs(value), abs(state.value)) or value >= WORST:
+        if value >= WORST:
             return replace(state, noise=0.0)
-        again = int(min(REPEATS, task.remaining // task.n - 1))
-        if again > 0:
-            query = Query(np.tile(state.lowest, (again, 1)), task.all, purpose=Purpose.NOISE)
-            noise = float(np.std([state.value, value, *(yield query).values[:, 0]], ddof=1))
-        return replace(state, noise=noise, repeated=noise)
+        known = yield from rounds.noise_of(task, frame, state, [state.value, value])
+        return replace(known, regime=state.regime)
 
     @staticmethod
     def _turn(frame: Frame, state: State) -> State:

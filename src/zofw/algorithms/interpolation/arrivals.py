@@ -19,7 +19,7 @@ from zofw.algorithms.interpolation import regression, rounds, trust_region
 from zofw.algorithms.interpolation.frame import Frame
 from zofw.algorithms.interpolation.spread import candidates, spread
 from zofw.algorithms.interpolation.state import FACTS, Action, State, arrived
-from zofw.algorithms.interpolation.subproblem import Steps, trust_region_step
+from zofw.algorithms.interpolation.subproblem import Steps
 from zofw.core import Array, OutOfBudget, Query, Task
 
 DESIGN, TRIAL, AGAIN = 0.0, 1.0, 2.0  # kinds of points under way
@@ -37,28 +37,15 @@ def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) ->
     free = _free(task, state)
     if free <= 0 and not len(state.due):
         raise OutOfBudget
-    while (
-        len(state.values) > frame.rank
-        and not trust_region.ended(frame, state)
-        and state.quiet < trust_region.QUIET
-    ):
-        found = trust_region_step(frame, state.z, state.g, state.H, state.delta, state.atoms)
-        visible = found.decrease > trust_region.noise_floor(state)
-        early = state.bound is None and task.gap_tol is None
-        if early and trust_region.certain(task, frame, state, found.decrease):
-            return replace(state, regime="certificate", checked=len(state.values))
-        if visible and float(np.linalg.norm(found.s)) >= state.rho / trust_region.STEP:
-            return (yield from _step(task, frame, state, found, free, rng))
-        if trust_region.farthest(state) is not None or len(state.due) >= task.points_at_once:
-            return (yield from _design(task, frame, state, free, rng))
-        state = replace(trust_region.shrink(frame, state), quiet=0 if visible else state.quiet + 1)
-        if state.bound is None and (
-            state.quiet == 1 or trust_region.certain(task, frame, state, found.decrease)
-        ):
-            return replace(state, regime="certificate", checked=len(state.values))
-    if len(state.values) <= frame.rank:
-        return (yield from _design(task, frame, state, free, rng))
-    return replace(state, stint=0)
+    found = None
+    if len(state.values) > frame.rank:
+        waiting = len(state.due) >= task.points_at_once
+        state, found = rounds.next_step(task, frame, state, waiting)
+        if state.regime == "certificate" or (state.stint == 0 and found is None):
+            return state
+    if found is not None:
+        return (yield from _step(task, frame, state, found, free, rng))
+    return (yield from _design(task, frame, state, free, rng))
 
 
 def regress(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:

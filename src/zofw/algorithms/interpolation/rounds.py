@@ -87,23 +87,34 @@ def restart(
 
 def advance(task: Task, frame: Frame, state: State, rng: np.random.Generator) -> Action:
     """One round: trials of the model's minimiser and a design around it; or points near x; or the regime is at its end."""
+    state, found = next_step(task, frame, state)
+    if found is not None:
+        return (yield from _round(task, frame, state, found, rng))
+    if state.regime == "certificate" or state.stint == 0:
+        return state
+    return (yield from _renew(task, frame, state, rng))
+
+
+def next_step(task: Task, frame: Frame, state: State, waiting: bool = False) -> tuple[State, Steps | None]:
+    """Return the state with a step that values can show; without one it calls for a certificate, for points near x, or its stint is over.
+
+    While points are ``waiting`` that are under way, radii stay as they are.
+    """
     while not trust_region.ended(frame, state) and state.quiet < trust_region.QUIET:
         found = state.step(frame)
-        length = float(np.linalg.norm(found.s))
         visible = found.decrease > trust_region.noise_floor(state)
         early = state.bound is None and task.gap_tol is None
         if early and trust_region.certain(task, frame, state, found.decrease):
-            return replace(state, regime="certificate", checked=len(state.values))
-        if visible and length >= state.rho / trust_region.STEP:
-            return (yield from _round(task, frame, state, found, rng))
-        if trust_region.farthest(state) is not None:
-            return (yield from _renew(task, frame, state, rng))
+            return replace(state, regime="certificate", checked=len(state.values)), None
+        if visible and float(np.linalg.norm(found.s)) >= state.rho / trust_region.STEP:
+            return state, found
+        if waiting or trust_region.farthest(state) is not None:
+            return state, None
         state = replace(trust_region.shrink(frame, state), quiet=0 if visible else state.quiet + 1)
-        if state.bound is None and (
-            state.quiet == 1 or trust_region.certain(task, frame, state, found.decrease)
-        ):
-            return replace(state, regime="certificate", checked=len(state.values))
-    return replace(state, stint=0)
+        certain = trust_region.certain(task, frame, state, found.decrease)
+        if state.bound is None and (state.quiet == 1 or certain):
+            return replace(state, regime="certificate", checked=len(state.values)), None
+    return replace(state, stint=0), None
 
 
 def radius_of_design(state: State, found: Steps) -> float:
