@@ -56,6 +56,8 @@ class Birkhoff(Vertices):
         """Return (n, n)."""
         return self.size, self.size
 
+    _shape = shape
+
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Sparse:
         """Return the permutation matrix of a cheapest assignment."""
         from scipy.optimize import linear_sum_assignment

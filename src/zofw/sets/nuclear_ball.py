@@ -52,6 +52,10 @@ class MatrixBall(Ball):
         super().__post_init__()
         vars(self)["shape"] = as_shape(self, self.shape)
 
+    @property
+    def _shape(self) -> Shape:
+        return self.shape
+
     @abstractmethod
     def shrunk(self, sigma: Array) -> Array:
         """Return the nearest singular values of a member."""

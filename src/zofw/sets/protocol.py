@@ -144,20 +144,22 @@ class Vertices(ABC):
     @property
     def _shape(self) -> Shape | None:
         """Return the shape of the points if they are matrices, flattened by rows."""
-        return getattr(self, "shape", None)
+        return None
 
     @property
     def fixed_dim(self) -> int | None:
         """Return the dimension d if the set has one of its own, None if it lives in every dimension."""
-        return None if self._shape is None else self._shape[0] * self._shape[1]
+        shape = self._shape
+        return None if shape is None else shape[0] * shape[1]
 
     def check_dim(self, dim: int) -> None:
         """Raise ValueError if the set does not live in this dimension."""
         if dim < 1:
             raise ValueError(f"{name_of(self)}: the dimension must be at least 1, but {dim} was given.")
-        if self.fixed_dim is not None and dim != self.fixed_dim:
+        own = self.fixed_dim
+        if own is not None and dim != own:
             raise ValueError(
-                f"{name_of(self)}: this set lives in dimension {self.fixed_dim}, but dimension {dim} was asked for."
+                f"{name_of(self)}: this set lives in dimension {own}, but dimension {dim} was asked for."
             )
 
     @abstractmethod

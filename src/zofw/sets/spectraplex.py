@@ -70,6 +70,8 @@ class Spectraplex(Vertices):
         """Return (n, n)."""
         return self.size, self.size
 
+    _shape = shape
+
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> RankOne:
         """Return a v vᵀ, with the greatest entry of v positive."""
         matrix = self._scaled(g).reshape(self.shape)
