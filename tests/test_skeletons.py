@@ -18,7 +18,7 @@ from zofw.cli.app import app
 from zofw.directions import laws
 from zofw.extend.new import KINDS, new
 from zofw.extend.skeletons import my_law, my_method, my_problem, my_set
-from zofw.problems.registry import problems
+from zofw.problems import problems
 
 ROOT = Path(__file__).parent.parent
 
@@ -94,7 +94,7 @@ def test_a_skeleton_in_this_library_is_in_order(kind, tmp_path):
         (["check", "oracle", "x"], "zofw check knows"),
         (["check", "method", "nothing_like_it"], "names neither a registered method"),
         (["check", "method", "nothing_like_it.py"], "names neither a registered method"),
-        (["check", "law", "zofw.directions.registry"], "it has none"),
+        (["check", "law", "zofw.directions.unit_steps"], "it has none"),
         (["check", "set", "zofw:Box"], "cannot be made without arguments"),
     ],
 )

@@ -8,7 +8,7 @@ from pages import DOCS, facts_of_the_pages
 
 import zofw
 from zofw.atoms import Blocks, Dense, RankOne, Sparse
-from zofw.problems.registry import problems
+from zofw.problems import problems
 
 facts = facts_of_the_pages()
 

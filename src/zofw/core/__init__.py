@@ -11,8 +11,8 @@ directions, S batch, t iteration.
 
 from zofw.atoms import Array as Array
 from zofw.core.answer import Answer as Answer
+from zofw.core.answer import EvaluationError as EvaluationError
 from zofw.core.answer import Late as Late
-from zofw.core.errors import EvaluationError as EvaluationError
 from zofw.core.protocols import Algorithm as Algorithm
 from zofw.core.protocols import FirstOrder as FirstOrder
 from zofw.core.protocols import MethodLike as MethodLike

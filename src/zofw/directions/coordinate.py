@@ -8,8 +8,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from zofw.core import Array, Indices, Matrix, Operator
-from zofw.directions.implicit import at_least_one, new_key
-from zofw.directions.registry import laws
+from zofw.directions.implicit import at_least_one, laws, new_key
 from zofw.directions.unit_steps import picked
 
 

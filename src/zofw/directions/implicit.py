@@ -18,15 +18,18 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 import numpy as np
 
 from zofw import kernels
-from zofw.core import Array, Directions, Indices, Matrix, Operator
+from zofw.core import Array, Directions, Indices, Law, Matrix, Operator
 from zofw.extras import lazy
 from zofw.kernels.rows import Rows
 from zofw.kernels.words import SOURCES, TILE_ENTRIES, Entries, Numbers, kept
+from zofw.registry import Registry
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 sp = lazy("scipy.sparse")
+
+laws: Registry[Law] = Registry("law of directions")
 
 KEPT = 1 << 14  # entries of a matrix that are drawn once and kept: 128 kB
 NORMALS = SOURCES["normals"]

@@ -9,8 +9,7 @@ import numpy as np
 
 from zofw.core import Array, Indices, Matrix, Operator
 from zofw.directions.coordinate import OrthonormalColumns, random_subset
-from zofw.directions.implicit import new_key, touched_product
-from zofw.directions.registry import laws
+from zofw.directions.implicit import laws, new_key, touched_product
 from zofw.kernels import words
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from zofw.directions.implicit import IndependentColumns
-from zofw.directions.registry import laws
+from zofw.directions.implicit import IndependentColumns, laws
 
 
 @laws.register("rademacher")

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from zofw.core import Array
-from zofw.directions.implicit import Implicit, IndependentColumns
-from zofw.directions.registry import laws
+from zofw.directions.implicit import Implicit, IndependentColumns, laws
 
 
 @laws.register("sphere")

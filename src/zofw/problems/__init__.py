@@ -1,5 +1,6 @@
 """Finite sums: values for everyone, gradients only for diagnosis."""
 
+from zofw.problems.abilities import problems as problems
 from zofw.problems.attack import UniversalAttack as UniversalAttack
 from zofw.problems.black_box import BlackBox as BlackBox
 from zofw.problems.correntropy import Correntropy as Correntropy
@@ -10,5 +11,4 @@ from zofw.problems.linear import LinearModel as LinearModel
 from zofw.problems.logistic import Logistic as Logistic
 from zofw.problems.matrix_completion import MatrixCompletion as MatrixCompletion
 from zofw.problems.quadratic import Quadratic as Quadratic
-from zofw.problems.registry import problems as problems
 from zofw.problems.sharded import Sharded as Sharded

@@ -16,6 +16,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from zofw.core import Array, Batch, EvaluationError, Indices, Pattern, Problem, Query, Tile
+from zofw.registry import Registry
+
+problems: Registry[Problem] = Registry("problem")
 
 TILE_VALUES = 1 << 22  # most values in one table, or coordinates in one array of points: 32 MB
 

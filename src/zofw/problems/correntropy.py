@@ -8,10 +8,9 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zofw import kernels
 from zofw.core import Array, Matrix
+from zofw.problems.abilities import problems
 from zofw.problems.linear import LinearModel
-from zofw.problems.registry import problems
 from zofw.problems.sample_rows import samples
 
 
@@ -55,13 +54,6 @@ class Correntropy(LinearModel):
         if not isinstance(sigma, Real) or not 0 < sigma < np.inf:
             raise ValueError(f"Correntropy needs a positive finite sigma; got {sigma!r}.")
         self.unit, self.height = float(sigma), 0.5 * float(sigma) ** 2
-
-    def loss(self, t: Array) -> Array:
-        """Return (σ²/2)(1 − exp(−t²/σ²)), t = z_iᵀx − y_i."""
-        t /= self.sigma
-        out = kernels.routines(t.size).values("welsch", t)
-        out *= 0.5 * self.sigma**2
-        return out
 
     def slope(self, t: Array) -> Array:
         """Return t·exp(−t²/σ²)."""

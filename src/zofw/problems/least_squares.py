@@ -7,8 +7,8 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 
 from zofw.core import Array, Matrix
+from zofw.problems.abilities import problems
 from zofw.problems.linear import LinearModel
-from zofw.problems.registry import problems
 from zofw.problems.sample_rows import samples
 
 

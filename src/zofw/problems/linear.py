@@ -41,14 +41,19 @@ class LinearModel(ABC):
     curvature: ClassVar[float]
     """A bound on |φ″|."""
     formula: ClassVar[str | None] = None
-    """The name ψ has among the kernels, if φ(t) = height·ψ(t/unit) for one of them."""
+    """The name ψ has among the kernels, if φ(t) = height·ψ(t/unit) for one of them; else `loss` is to be defined."""
     unit: float = 1.0
     height: float = 1.0
     convex: ClassVar[bool]
 
-    @abstractmethod
     def loss(self, t: Array) -> Array:
         """Return φ(t), elementwise; a contiguous t, which may be overwritten."""
+        if self.unit != 1.0:
+            t /= self.unit
+        out = kernels.routines(t.size).values(str(self.formula), t)
+        if self.height != 1.0:
+            out *= self.height
+        return out
 
     @abstractmethod
     def slope(self, t: Array) -> Array:

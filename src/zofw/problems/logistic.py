@@ -7,11 +7,10 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from zofw import kernels
 from zofw.core import Array, Matrix
 from zofw.extras import lazy
+from zofw.problems.abilities import problems
 from zofw.problems.linear import LinearModel
-from zofw.problems.registry import problems
 from zofw.problems.sample_rows import samples
 
 sp = lazy("scipy.sparse")
@@ -60,10 +59,6 @@ class Logistic(LinearModel):
         else:
             self.matrix = matrix * labels[:, None]
         self.offsets = None
-
-    def loss(self, t: Array) -> Array:
-        """Return log(1 + e^{−t}), t = y_i z_iᵀx."""
-        return kernels.routines(t.size).values("logistic", t)
 
     def slope(self, t: Array) -> Array:
         """Return −1/(1 + eᵗ)."""

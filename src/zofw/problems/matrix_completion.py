@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from zofw.core import Indices
 from zofw.extras import lazy
+from zofw.problems.abilities import problems
 from zofw.problems.least_squares import LeastSquares
-from zofw.problems.registry import problems
 
 sp = lazy("scipy.sparse")
 

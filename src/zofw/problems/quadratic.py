@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zofw.core import Array, Indices
-from zofw.problems.registry import problems
+from zofw.problems.abilities import problems
 
 
 @problems.register("quadratic")
