@@ -21,7 +21,7 @@ from zofw import kernels
 from zofw.core import Array, Directions, Indices, Law, Matrix, Operator
 from zofw.extras import lazy
 from zofw.kernels.rows import Rows
-from zofw.kernels.words import SOURCES, TILE_ENTRIES, Entries, Numbers, kept
+from zofw.kernels.words import SOURCES, TILE_ENTRIES, Entries, kept
 from zofw.registry import Registry
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class IndependentColumns:
         plain = cls.numbers is base.numbers and cls.factors is base.factors
         cls.kernel = cls.kind if plain else None
 
-    def numbers(self, entries: int) -> Numbers:
+    def numbers(self, entries: int) -> Entries:
         """Who draws the next ``entries`` entries; a law of one's own gives ``zofw.kernels.plain.Entries(rule)``."""
         return (kernels.settled or kernels.routines(entries)).SOURCES[self.kind]
 
@@ -107,10 +107,10 @@ class Implicit(Operator):
     def _factors(self) -> Array | None:
         return self.law.factors(self)
 
-    def numbers(self, entries: int) -> Numbers:
+    def numbers(self, entries: int) -> Entries:
         """Who draws the next ``entries`` entries, or has them."""
         own = vars(self)
-        before: Numbers | None = own.get("_kept")
+        before: Entries | None = own.get("_kept")
         if before is not None:
             return before
         found = self.law.numbers(entries)

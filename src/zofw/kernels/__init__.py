@@ -54,7 +54,7 @@ def choice() -> str:
 class Routines(Protocol):
     """What plain and compiled code both offer; :mod:`zofw.kernels.plain` says what each does."""
 
-    SOURCES: dict[str, plain.Numbers]
+    SOURCES: dict[str, plain.Entries]
 
     def integers(self, rng: np.random.Generator, n: int, size: int) -> Indices: ...
     def values(self, loss: str, t: Array) -> Array: ...

@@ -13,7 +13,7 @@ from zofw.kernels import entries, plain, sums
 from zofw.kernels.losses import LINES, TOTAL_LINES, coordinate_lines, in_order
 from zofw.kernels.rows import EVERY_ROW, Rows, Shift, Source, StencilSteps
 from zofw.kernels.threads import spread
-from zofw.kernels.words import TILE_ROWS, Entries, Numbers
+from zofw.kernels.words import TILE_ROWS, Entries
 
 PIECE_ROWS = 1024  # rows of U in one piece of U c
 PIECE_ENTRIES = 1 << 16  # entries of U in one piece of a block
@@ -74,7 +74,7 @@ def _by_tiles(project: Callable[..., None], g: Array, count: int, work: int) -> 
     return in_order(parts)
 
 
-SOURCES: dict[str, Numbers] = {"signs": Signs(sign_block), "normals": Normals(normal_block)}
+SOURCES: dict[str, Entries] = {"signs": Signs(sign_block), "normals": Normals(normal_block)}
 
 
 @lru_cache(maxsize=16)

@@ -23,10 +23,10 @@ from zofw.core import Array
 from zofw.core.task import integers
 from zofw.kernels.losses import coordinate_sums, stencil_sums, total, values
 from zofw.kernels.rows import KINDS, Rows, Shift, Source, StencilSteps
-from zofw.kernels.words import SOURCES, Entries, Numbers
+from zofw.kernels.words import SOURCES, Entries
 
 __all__ = [
-    "SOURCES", "Entries", "Numbers", "answer", "coordinate_sums", "integers", "margins", "stencil_sums", "total", "values",
+    "SOURCES", "Entries", "answer", "coordinate_sums", "integers", "margins", "stencil_sums", "total", "values",
 ]  # fmt: skip
 
 

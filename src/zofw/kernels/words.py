@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,19 +131,12 @@ def cos_sin(lower: Any) -> Any:
     return choose(left, -c, c), choose(down, -s, s)
 
 
-class Numbers(Protocol):
-    """The entries of a d×b matrix as a rule, and the products a method needs of it."""
-
-    def block(self, key: int, rows: Indices, left: int, right: int) -> Array: ...  # U[rows, left:right]
-    def combine(self, key: int, dim: int, c: Array) -> Array: ...  # U c
-    def project(self, key: int, g: Array, count: int) -> Array: ...  # Uᵀ g
-    def squares(self, key: int, dim: int, count: int) -> Array: ...  # ‖u_j‖² for every column
-    def product(self, key: int, Z: Rows, count: int) -> Array: ...  # Z U for a sparse Z
-
-
 @dataclass(frozen=True)
 class Entries:
-    """A rule for entries: ``entries(key, rows, left, right)`` is U[rows, left:right]."""
+    """A rule for entries: ``entries(key, rows, left, right)`` is U[rows, left:right].
+
+    Of it are made U c, Uᵀg, ‖u_j‖² for every column, and Z U for a sparse Z.
+    """
 
     entries: Callable[[int, Indices, int, int], Array]
 
@@ -245,4 +238,4 @@ def kept(drawn: Array) -> Entries:
     return Entries(lambda _, rows, left, right: drawn[rows, left:right])
 
 
-SOURCES: dict[str, Numbers] = {"signs": Signs(signs), "normals": Entries(normals)}
+SOURCES: dict[str, Entries] = {"signs": Signs(signs), "normals": Entries(normals)}
