@@ -238,6 +238,7 @@ MUTANTS: tuple[tuple[str, str, str], ...] = (
     ),
     ("differences.py", "answer.values[:, -1]", "answer.values[:, 0]"),
     ("differences.py", "_plus((1.0 - rho) * g,", "_plus(rho * g,"),
+    (A + "model/quadratic.py", "step *= -np.sign(slope)", "step *= np.sign(slope)"),
     # laws of directions
     ("directions/implicit.py", "return 1.0 / count", "return 1.0"),
     ("directions/sphere.py", "drawn.dim / drawn.numbers", "1.0 / drawn.numbers"),
