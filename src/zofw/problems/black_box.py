@@ -180,8 +180,6 @@ class BlackBox:
         if self.vectorized:
             table = self._call(points[0], None, self._given(points), self._given(components.copy()))
             try:
-                if isinstance(table, np.ma.MaskedArray):
-                    raise TypeError("it is masked")
                 array = to_numpy(table)
             except (ValueError, TypeError, RuntimeError) as error:
                 raise EvaluationError(
@@ -247,7 +245,7 @@ class BlackBox:
         if isinstance(value, (float, Fraction, Decimal)):
             return float(value)
         try:
-            array = np.empty(0) if isinstance(value, np.ma.MaskedArray) else to_numpy(value)
+            array = to_numpy(value)
         except (ValueError, TypeError, RuntimeError):
             array = np.empty(0)
         if array.size != 1 or array.dtype.kind not in "fiub":
