@@ -62,7 +62,7 @@ def by_value(cls: type[T]) -> type[T]:
 
 
 def _frozen(atom: Atom, name: str) -> Array:
-    """Return a field as a read-only float64 copy with -0.0 turned into 0.0, so that equal atoms have equal bytes."""
+    """Return a field as a read-only copy; 0.0 for -0.0, so that equal atoms have equal bytes."""
     array: Array = np.add(np.asarray(vars(atom)[name], dtype=np.float64), 0.0)
     if array.ndim != 1:
         raise ValueError(
@@ -181,7 +181,7 @@ class Sparse(Atom):
     @staticmethod
     @lru_cache(maxsize=1 << 12)
     def single(index: int, value: float, dim: int) -> Sparse:
-        """Return the vertex with one entry, for an oracle that knows it to be finite and in its place; few vertices are made often."""
+        """Return the vertex with one finite entry in its place; few of them are made often."""
         atom, place, entry = Sparse.__new__(Sparse), np.array([index]), np.array([value + 0.0])
         for array in (place, entry):
             array.setflags(write=False)

@@ -80,7 +80,7 @@ def _plus(g: Array | None, v: Array, scale: float) -> Array:
 
 
 def fresh(U: Directions, c: Array, scale: float) -> Array:
-    """Return s U c = s UUᵀ∇F: unbiased for ∇F, remembers nothing. E‖sUUᵀ∇F‖² = s²κ‖∇F‖², about d/b times ‖∇F‖² for b ≪ d."""
+    """Return s U c = s UUᵀ∇F: unbiased for ∇F, remembers nothing. E‖sUUᵀ∇F‖² = s²κ‖∇F‖²."""
     return _plus(None, U @ c, scale)
 
 
@@ -197,7 +197,7 @@ class OwnDifferences:
         return np.asarray((ahead - np.repeat(rest, self.pattern.sizes, axis=1)) / (self.sign * mu))
 
     def mean(self, slopes: Array) -> Array:
-        """Return the mean gradient of the batch from its list of slopes, (d,); along each coordinate of those that are known."""
+        """Return the mean gradient of the batch from its list of slopes, (d,), as far as known."""
         return self._sum(self.filled(slopes)) / len(self.batch)
 
     def filled(self, slopes: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What comes back over the wall: the answer to a query, values of earlier queries that came late, or an error."""
+"""What comes back over the wall: an answer, values that came late, or an error."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Offering(Algorithm, Protocol):
         """Refuse bad settings with a sentence before the first query."""
 
     def most(self, task: Task, state: State) -> float:
-        """Return the most queries its coming iteration can cost: where that can be paid, nothing is rehearsed."""
+        """Return the most its coming iteration can cost: if that is left, nothing is rehearsed."""
 
     def report(self, task: Task, state: State, x: Array) -> Mapping[str, object]:
         """Return further entries of the result, of the point that a run returns."""

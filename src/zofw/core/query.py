@@ -179,7 +179,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """The coordinates that each component of a batch depends on: index[starts[s]:starts[s + 1]] for position s."""
+    """Coordinates that components depend on: index[starts[s]:starts[s + 1]] for position s."""
 
     starts: Indices
     index: Indices
@@ -372,7 +372,7 @@ class Query:
         return self.directions.base if isinstance(self.directions, Derived) else self.directions
 
     def fits(self, values: Array) -> bool:
-        """Return True if values are doubles, of the right shape and of sizes and slopes that methods can work with; else look closer."""
+        """Return True if values are doubles of the right shape and usable sizes; else look closer."""
         return (
             isinstance(values, np.ndarray)
             and values.dtype == DOUBLE
@@ -428,7 +428,7 @@ class Query:
         return np.concatenate(parts).astype(np.intp)
 
     def points(self, anchor: int, tile: Tile) -> Array:
-        """Return dense points of one anchor that a tile evaluates, (m, d), in the order of ``tile_columns``."""
+        """Return dense points of one anchor in a tile, (m, d), in the order of ``tile_columns``."""
         x = self.anchors[anchor]
         if self.directions is None:
             return self.members(x[None, :])

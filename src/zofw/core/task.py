@@ -18,7 +18,7 @@ ONE_THREAD = 8192  # entries of vectors that OpenBLAS, which comes with NumPy, m
 
 @runtime_checkable
 class ConvexSet(Protocol):
-    """A compact convex set X of ℝᵈ with everything this library asks of it; what else it may have is in :class:`FullSet`."""
+    """A compact convex set X of ℝᵈ; what else it may have is in :class:`FullSet`."""
 
     @property
     def fixed_dim(self) -> int | None:
@@ -72,7 +72,7 @@ class FullSet(ConvexSet, Protocol):
         """
 
     def facets(self, dim: int) -> tuple[Array, Array]:
-        """Return A, b with A x ≤ b: the inequalities of a polyhedron, which with the affine hull make the set."""
+        """Return A, b with A x ≤ b, which with the affine hull make the polyhedron."""
 
 
 @runtime_checkable
@@ -93,12 +93,12 @@ class Outer(Protocol):
 
 
 def objective(outer: Outer | None, values: Array) -> Array:
-    """Return the objective at each point of the answer to a VALUE query of all components, (k, width): (k,)."""
+    """Return the objective at each point from values of all components, (k, width): (k,)."""
     return values[:, 0] if outer is None else outer.of(values)
 
 
 class OutOfBudget(Exception):
-    """Thrown into an open iteration whose next query the budget cannot pay; catch it to end with what is known."""
+    """Thrown into an iteration whose next query cannot be paid; catch it to end with what is known."""
 
 
 def no_gradient(x: Array) -> Array:
@@ -154,13 +154,13 @@ class Task:
         return math.inf if self.budget is None else self.budget - self.paid
 
     def lmo(self, g: Array, warm: Atom | None = None) -> Atom:
-        """Return a minimiser of ⟨g, s⟩ over the set, counted; ``warm``, an earlier atom, saves an iterative oracle work."""
+        """Return a minimiser of ⟨g, s⟩, counted; ``warm``, an earlier atom, may save work."""
         self.lmos += 1
         return as_atom(self.set.atom(g) if warm is None else self.set.atom(g, warm))
 
     @property
     def points_at_once(self) -> int:
-        """Return how many points, each with all n components, the workers evaluate at the same time; 1 if one keeps them busy."""
+        """Return how many points, each with all n components, the workers evaluate at once."""
         return max(1, self.workers // self.n)
 
     @property
@@ -180,7 +180,7 @@ class Task:
 
     @property
     def reach(self) -> float:
-        """Return how far from any x a point may be asked for: the radius of a ball in the set where points must stay inside."""
+        """Return how far from x points may lie: where they must stay inside, a ball's radius."""
         ball = self.set.inball(self.dim) if self.inside else None
         return math.inf if ball is None else float(ball[1])
 
@@ -204,7 +204,7 @@ class Task:
 
     @property
     def sweep_cost(self) -> int:
-        """Return forward differences of all components along every coordinate they may depend on: n(d + 1), or Σ(|support_i| + 1)."""
+        """Return the cost of all forward differences: n(d + 1), or Σ(|support_i| + 1)."""
         return self.pattern(self.all).cost if self.by_support else self.n * (self.dim + 1)
 
     @property
@@ -225,7 +225,7 @@ class FirstOrderTask(Task):
 
 
 def gap(g: Array, x: Array, s: Atom) -> float:
-    """Return ⟨g, x − s⟩, added in one order whatever the number of threads: the BLAS takes several for long vectors only."""
+    """Return ⟨g, x − s⟩, added in one order: the BLAS takes several threads for long vectors."""
     along = g.dot(x) if len(g) <= ONE_THREAD else np.einsum("i,i->", g, x)
     return float(along) - s.dot(g)
 

@@ -13,7 +13,7 @@ from zofw.directions.unit_steps import picked
 
 
 def random_subset(key: int, dim: int, count: int) -> Indices:
-    """Return ``count`` of 0, …, dim − 1 without replacement, a function of the key; all of them in order for count = dim."""
+    """Return ``count`` of 0, …, dim − 1, increasing: a function of the key."""
     if count == dim:
         return np.arange(dim, dtype=np.int64)
     generator = np.random.Generator(np.random.Philox(key=key))

@@ -70,7 +70,7 @@ class IndependentColumns:
         cls.kernel = cls.kind if plain else None
 
     def numbers(self, entries: int) -> Entries:
-        """Who draws the next ``entries`` entries; a law of one's own gives ``zofw.kernels.plain.Entries(rule)``."""
+        """Return who draws so many entries; a law of your own gives ``kernels.plain.Entries(rule)``."""
         return (kernels.settled or kernels.routines(entries)).SOURCES[self.kind]
 
     def factors(self, drawn: Implicit) -> Array | None:
@@ -174,7 +174,7 @@ def as_csr(Z: Matrix) -> csr_array:
 
 
 def touched_product(directions: InBlocks, Z: Matrix | Rows) -> Array:
-    """Return Z U from rows of U: all of them in tiles for a dense Z, those of the non-zero columns of a sparse one."""
+    """Return Z U from rows of U: in tiles for a dense Z, those that a sparse Z touches."""
     if isinstance(Z, np.ndarray):
         return dense_product(directions, Z)
     entries = Entries(lambda _, rows, left, right: directions.block(rows, left, right))
@@ -182,7 +182,7 @@ def touched_product(directions: InBlocks, Z: Matrix | Rows) -> Array:
 
 
 def dense_product(directions: Directions, Z: Array) -> Array:
-    """Return Z U = Σ_tiles Z[:, tile] U[tile, :] for a dense Z, (m, b), by the BLAS; TILE_ENTRIES entries of U at any time."""
+    """Return Z U = Σ_tiles Z[:, tile] U[tile, :] for a dense Z, (m, b), by the BLAS."""
     Z = np.atleast_2d(np.asarray(Z, dtype=float))
     out = np.zeros((Z.shape[0], directions.count))
     at_once = max(1, TILE_ENTRIES // directions.count)

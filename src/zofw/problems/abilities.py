@@ -120,7 +120,7 @@ MEMO = "_zofw_abilities"
 
 
 def abilities(problem: Problem) -> Abilities:
-    """Return the abilities of a problem; found once, and kept in the problem itself, so that both end together."""
+    """Return the abilities of a problem; found once and kept in it, so that both end together."""
     try:
         own = vars(problem)
     except TypeError:  # it has slots

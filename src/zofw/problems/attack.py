@@ -131,7 +131,7 @@ class UniversalAttack:
         return not isinstance(self._classifier, _Network)
 
     def values(self, points: Array, components: Indices) -> Array:
-        """Return margins of every point (rows) with every image (columns), (points, images), a forward pass for each ``batch_size`` of them."""
+        """Return margins of every point with every image, (points, images)."""
         table = np.empty((len(points), len(components)))
         for left, right in blocks(len(components), self.batch_size):
             group = max(1, self.batch_size // (right - left))
@@ -180,7 +180,7 @@ class UniversalAttack:
         return float((self.margins(x) < 0).mean())
 
     def distortion(self, x: ArrayLike) -> float:
-        """Return the mean over all images, fooled or not, of the Euclidean distance of the perturbed from the given image."""
+        """Return the mean Euclidean distance of the perturbed from the given images."""
         moved = (self.adversarial(x) - self.images).reshape(self.n, -1)
         return float(np.linalg.norm(moved, axis=1).mean())
 

@@ -197,11 +197,11 @@ class BlackBox:
 
     @property
     def cellwise(self) -> bool:
-        """Return True if every evaluation is a call of its own, which can be made alone, elsewhere, and again."""
+        """Return True if every evaluation is a call of its own, made anywhere and again."""
         return not self.vectorized
 
     def one(self, x: Array, component: int) -> float:
-        """Return f_i(x) by one call of a function that is not vectorised, which gets a copy of x that nothing else reads."""
+        """Return f_i(x) by one call, which gets a copy of x that nothing else reads."""
         given = self._given(np.array(x))
         arguments = (given, component) if self._takes_component else (given,)
         value = self._number(self._call(x, component, *arguments), x, component)
@@ -214,7 +214,7 @@ class BlackBox:
 
     @cached_property
     def _arguments(self) -> tuple[int, float]:
-        """Return how many arguments the function needs by position, and takes at most; 1 and ∞ where it does not tell."""
+        """Return how many arguments the function needs and takes; 1 and ∞ if it does not say."""
         try:
             parameters = inspect.signature(self.fun).parameters.values()
         except (TypeError, ValueError):

@@ -93,7 +93,7 @@ def own_sums(able: Abilities, problem: Problem, query: Query, tile: Tile) -> Sum
 
 
 def _from_points(problem: Problem, query: Query, tile: Tile) -> Sums:
-    """Return a tile from dense points; those of one function in one call, which may evaluate them at the same time."""
+    """Return a tile from dense points; one function gets all of its points in one call."""
     alone = query.batch.n == 1 and query.stencil is Stencil.VALUE and not query.each
     if not alone or query.anchors.size > TILE_VALUES:
         tables = [_table(problem, query, tile, anchor) for anchor in range(len(query.anchors))]
@@ -106,7 +106,7 @@ def _from_points(problem: Problem, query: Query, tile: Tile) -> Sums:
 
 
 def _table(problem: Problem, query: Query, tile: Tile, anchor: int) -> Array:
-    """Return values of one anchor's points, (points, components), or (points, 1) for a paired query; few points at a time."""
+    """Return values of one anchor's points, (points, components) or (points, 1), few at a time."""
     components = query.batch.slice(tile.top, tile.bottom)
     sides = 2 if query.stencil.two_sided else 1
     width = max(1, TILE_VALUES // (sides * query.anchors.shape[1]))
@@ -238,7 +238,7 @@ def single_evaluations(query: Query, tile: Tile) -> list[tuple[Array, int]]:
 
 
 def _points(query: Query, tile: Tile, anchor: int, row: int, most: int) -> Array:
-    """Return points from the given row of a tile on, all of them or to the end of a side of the stencil; at most ``most``, and few."""
+    """Return points from a row of a tile on, to the end of a side at most; few of them."""
     width, sides = tile.right - tile.left, 2 if query.stencil.two_sided else 1
     rows = query.tile_width(tile)
     if row == 0 and rows <= most and rows * query.anchors.shape[1] <= TILE_VALUES:
@@ -252,7 +252,7 @@ def _points(query: Query, tile: Tile, anchor: int, row: int, most: int) -> Array
 
 
 def checked(table: ArrayLike, points: Array, components: Indices, *, paired: bool = False) -> Array:
-    """Return the values as floats, (points, components) or one a point, or an error that names the first value at fault."""
+    """Return the values as floats, or an error that names the first value at fault."""
     if isinstance(table, np.ma.MaskedArray):
         raise EvaluationError(
             "The objective returned a masked array; give a number for every evaluation.", point=points[0]
@@ -290,7 +290,7 @@ def checked(table: ArrayLike, points: Array, components: Indices, *, paired: boo
 
 
 def _paired_values(problem: Problem, points: Array, components: Indices) -> Array:
-    """Return point j and point j + b with component j alone, (points, 1): never a component that was not paid for."""
+    """Return points j and j + b with component j, (points, 1): only what was paid for."""
     owners = np.tile(components, len(points) // len(components))
     pairwise = abilities(problem).pairs
     if pairwise is not None:

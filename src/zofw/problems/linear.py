@@ -41,7 +41,7 @@ class LinearModel(ABC):
     curvature: ClassVar[float]
     """A bound on |φ″|."""
     formula: ClassVar[str | None] = None
-    """The name ψ has among the kernels, if φ(t) = height·ψ(t/unit) for one of them; else `loss` is to be defined."""
+    """The name of ψ among the kernels if φ(t) = height·ψ(t/unit); None if `loss` is defined."""
     unit: float = 1.0
     height: float = 1.0
     convex: ClassVar[bool]
@@ -93,7 +93,7 @@ class LinearModel(ABC):
 
     @cached_property
     def L(self) -> float:
-        """Return smoothness of the mean: max|φ″|·σ₁(A)²/n, attained if all t_i can be at the maximum of |φ″| together."""
+        """Return a bound of the smoothness of the mean, max|φ″|·σ₁(A)²/n."""
         return self.curvature * largest_singular_value(self.matrix) ** 2 / self.n
 
     @cached_property
@@ -147,7 +147,7 @@ class LinearModel(ABC):
         return Sums(self.loss(part.margins(query.anchors)).sum(axis=1, keepdims=True))
 
     def _at_once(self, query: Query, row: table.Row, rows: Rows) -> Sums:
-        """Return Σ_i φ(t_i ± μa_iᵀu_j) of all points of a tile by one kernel, which draws U and multiplies as it goes: no A·U in memory."""
+        """Return Σ_i φ(t_i ± μa_iᵀu_j) by one kernel, which draws U and multiplies as it goes."""
         U, kernel, loss = query.directions, row.kernel, self.formula
         assert isinstance(U, Implicit) and kernel is not None and loss is not None
         by = kernels.settled or kernels.routines(rows.size * U.count)
@@ -173,7 +173,7 @@ class LinearModel(ABC):
         return self._scaled(by.stencil_sums(str(self.formula), t, along, steps))
 
     def _along_coordinates(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """Return the same along coordinates, from the non-zeros alone: Σ_i φ(t_i ± μa_ij) = Σ_i φ(t_i) + Σ_{i : a_ij ≠ 0} change."""
+        """Return the same along coordinates, as Σ_i φ(t_i) and the changes where a_ij ≠ 0."""
         (width, place), rows = coordinates(query, tile), part.sparse
         t, steps = part.margins(query.anchors) / self.unit, self._steps(query)
         by = kernels.settled or kernels.routines(len(t) * steps.sides * (rows.about + width))
@@ -181,20 +181,20 @@ class LinearModel(ABC):
         return self._scaled(found if query.stencil.has_base and tile.first else found[:, :-1])
 
     def _table(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """Return all values φ(t ± μAU), in a table (2w, s): what variances need, and losses that are not among the kernels."""
+        """Return sums of a table of all φ(t ± μAU), for variances and losses without a kernel."""
         along = part.along(_directions(query))[:, tile.left : tile.right]
         steps = np.multiply(along.T, query.radius, order="C")  # (w, s)
         margins = part.margins(query.anchors)
         return _joined([self._table_sums(query, tile, t[None, :], steps) for t in margins])
 
     def _paired(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """Return one value for each direction and its component: φ(t_j ± μa_jᵀu_j), from s products instead of s²."""
+        """Return one value for each direction and its component: φ(t_j ± μa_jᵀu_j)."""
         along = paired_product(_directions(query), part.matrix, tile.left, tile.right)
         steps, margins = query.radius * along[:, None], part.margins(query.anchors)
         return _joined([self._table_sums(query, tile, t[:, None], steps) for t in margins])
 
     def _own(self, query: Query, tile: Tile, part: BatchRows) -> Sums:
-        """Return φ(t_i + μ s_j a_ij) for every pair of a component and a coordinate; margins once for each component."""
+        """Return φ(t_i + μ s_j a_ij) for every pair of a component and a coordinate."""
         U, pairs = query.directions, slice(tile.left, tile.right)
         assert isinstance(U, UnitSteps)
         components, position = np.unique(query.batch.slice(tile.left, tile.right), return_inverse=True)
@@ -238,7 +238,7 @@ class LinearModel(ABC):
         return Sums(sums if self.height == 1.0 else self.height * sums)
 
     def _table_sums(self, query: Query, tile: Tile, t: Array, steps: Array) -> Sums:
-        """Return φ(t + step), φ(t − step), φ(t) for steps (w, s) and margins (1, s); both (w, 1) for a paired query."""
+        """Return sums of φ(t + step), φ(t − step), φ(t): steps (w, s) and t (1, s), or both (w, 1)."""
         table = np.empty((len(query.tile_columns(tile)), steps.shape[1]))
         width = len(steps)
         np.add(t, steps, out=table[:width])
@@ -312,7 +312,7 @@ class BatchRows(NamedTuple):
 
 
 def kernel_for(query: Query, sparse: bool, by_formula: bool = True) -> table.Row:
-    """Return the kernel for a query of a linear model with sparse or dense rows, and a loss that is among the kernels or not."""
+    """Return the kernel for a query: of sparse or dense rows, of a loss among the kernels or not."""
     stencil = "differences" if by_formula and not query.variance else "variance"
     stencil = "value" if query.directions is None else "paired" if query.paired else stencil
     return table.KERNELS[_law(query), "sparse" if sparse else "dense", stencil]

@@ -50,14 +50,14 @@ class Touched(NamedTuple):
         return np.bincount(self.column, weights=entries, minlength=self.width).astype(float, copy=False)
 
     def centred_squares(self, slopes: Array) -> Array:
-        """Return Σ_i(δ_ij − δ̄_j)², (width,), where δ_ij = 0 for the rows that a column does not touch: each of them adds δ̄_j²."""
+        """Return Σ_i(δ_ij − δ̄_j)², (width,); rows that a column does not touch have δ_ij = 0."""
         mean = self.sum(slopes) / self.rows
         untouched = self.rows - np.bincount(self.column, minlength=self.width)
         return self.sum((slopes - mean[self.column]) ** 2) + untouched * mean**2
 
 
 def paired_product(directions: Directions, rows: Any, left: int, right: int) -> Array:
-    """Return a_jᵀu_{left+j} for each of the given rows, (right − left,): no other product of a row and a direction."""
+    """Return a_jᵀu_{left+j} for each of the given rows, (right − left,), and no other product."""
     out = np.empty(right - left)
     if not sp.issparse(rows):
         for start, stop in blocks(right - left, max(1, TILE_VALUES // directions.dim)):
@@ -79,7 +79,7 @@ def paired_product(directions: Directions, rows: Any, left: int, right: int) -> 
 
 
 def coordinates(query: Query, tile: Tile) -> tuple[int, Indices | None]:
-    """Return how many coordinates a tile of unit vectors has, and the place of each among them, −1 for none; None for all in order."""
+    """Return a tile's number of unit vectors and the place of each coordinate, −1 for none."""
     assert isinstance(query.directions, Coordinates)
     wanted, dim = query.directions.index[tile.left : tile.right], query.directions.dim
     if len(wanted) == dim:
@@ -90,7 +90,7 @@ def coordinates(query: Query, tile: Tile) -> tuple[int, Indices | None]:
 
 
 def samples(owner: str, Z: ArrayLike | Matrix, y: ArrayLike) -> tuple[Any, Array]:
-    """Return Z as a CSR or dense array of doubles with at most one entry per place, and y; or a sentence on what is wrong."""
+    """Return Z as a CSR or dense array of doubles, and y; or a sentence on what is wrong."""
     sparse = sp.issparse(Z)
     matrix: Any = sp.csr_array(Z) if sparse else to_numpy(Z)
     targets = to_numpy(y)
@@ -133,7 +133,7 @@ def _consecutive(matrix: Any, top: int, bottom: int) -> Any:
 
 
 def largest_singular_value(matrix: Any) -> float:
-    """Return σ₁(A), by the eigenvalues of the smaller Gram matrix up to 64 rows or columns, by Lanczos iterations beyond."""
+    """Return σ₁(A), by the smaller Gram matrix up to 64 rows or columns, by Lanczos beyond."""
     if min(matrix.shape) <= SMALL:
         gram = matrix.T @ matrix if matrix.shape[0] >= matrix.shape[1] else matrix @ matrix.T
         dense = gram.toarray() if sp.issparse(gram) else gram

@@ -252,7 +252,7 @@ class Sharded:
 
 
 class _Plan(NamedTuple):
-    """Where the parts begin in a batch sorted by them; its components and their owners; the tiles of a paired query."""
+    """Where parts begin in a sorted batch; its components, their owners; tiles of pairs."""
 
     edges: Indices
     indices: Indices

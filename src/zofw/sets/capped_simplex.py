@@ -149,7 +149,7 @@ class CappedSimplex(Vertices):
         return float(min(np.linalg.norm(width), (2 * free * width.max()) ** 0.5))
 
     def _start(self, dim: int) -> Array:
-        """Return the point with the greatest distance from the nearest floor or cap; the barycentre where bounds are common."""
+        """Return the point farthest from floors and caps; the barycentre for common bounds."""
         lower, upper = self._bounds(dim)
         if np.ndim(self.lower) + np.ndim(self.upper) == 0 or self._is_point(dim):
             return settle(np.full(dim, self.total / dim), self.total, upper, lower)
@@ -173,7 +173,7 @@ class CappedSimplex(Vertices):
         return centre, least / (1 - 1 / np.count_nonzero(moves)) ** 0.5  # ‖e_i − 1/m‖ = √(1 − 1/m)
 
     def tangent(self, v: ArrayLike) -> Array:
-        """Return v minus its mean over the coordinates that move, zero in the others; zero if the set is a single point."""
+        """Return v minus its mean over the coordinates that move; zero in all others."""
         v = np.asarray(v, dtype=np.float64)
         if self._is_point(len(v)):
             return np.zeros_like(v)

@@ -74,7 +74,7 @@ class Report:
 
 
 def directions(dim: int, trials: int, rng: np.random.Generator) -> Array:
-    """Return gradients that catch mistakes: signed coordinates, ties of all sizes, near ties, few entries, Gaussian ones."""
+    """Return gradients that catch mistakes: axes, ties, near ties, few entries, Gaussian ones."""
     count = max(trials // 4, 1)
     axes = np.eye(dim)[rng.permutation(dim)[:count]]
     ties = rng.integers(-1, 2, size=(count, dim)).astype(float)

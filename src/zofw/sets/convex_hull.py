@@ -96,7 +96,7 @@ class ConvexHull(Vertices):
         return bool(np.abs(columns @ (weights / weights.sum()) - x / scale).max() <= tol)
 
     def _diameter(self, dim: int) -> float:
-        """Return the greatest distance of two points, exact up to 2,000 points; beyond, twice the greatest from the mean."""
+        """Return the greatest distance of two points; of many, twice the greatest from the mean."""
         if len(self.points) <= PAIRS:
             return max(float(np.linalg.norm(self.points - p, axis=1).max()) for p in self.points)
         return 2.0 * float(np.linalg.norm(self.points - self.points.mean(axis=0), axis=1).max())

@@ -74,7 +74,7 @@ class KSparse(Ball):
         return float(min(1.0, self.k / dim**0.5)), float(min(self.k, dim) ** 0.5)
 
     def project(self, x: ArrayLike) -> Array:
-        """Return the Euclidean projection: clipping where that suffices, the capped simplex of |x| otherwise."""
+        """Return the Euclidean projection: clipping, or that of |x| on a capped simplex."""
         x = self._point(x)
         clipped: Array = np.clip(x, -self.radius, self.radius)
         total = self.k * self.radius

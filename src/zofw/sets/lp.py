@@ -24,7 +24,7 @@ FEASIBILITY = 1e-10  # the least HiGHS accepts
 
 
 def solve_scipy(c: ArrayLike, **constraints: Any) -> Array | None:
-    """Return a vertex that minimises ⟨c, x⟩ under the constraints of `scipy.optimize.linprog`; None if there is none."""
+    """Return a vertex of least ⟨c, x⟩ under the constraints of SciPy's `linprog`, or None."""
     from scipy.optimize import linprog
 
     options = {"primal_feasibility_tolerance": FEASIBILITY, "dual_feasibility_tolerance": FEASIBILITY}

@@ -161,7 +161,7 @@ class Polytope(Vertices):
 
     @cached_property
     def _groups(self) -> NDArray[np.int64] | None:
-        """Return the row of A_ub that each coordinate is in, −1 for none, where the polytope is one of `shares`; else None."""
+        """Return the row of A_ub of each coordinate, −1 for none; None if it is not one of `shares`."""
         rows = self.A_ub
         one_total = (
             self.A_eq.shape[0] == 1 and np.all(self.A_eq == 1.0) and np.isfinite(self.bounds[:, 0]).all()
@@ -194,7 +194,7 @@ class Polytope(Vertices):
         return s
 
     def atom(self, g: ArrayLike, warm: Atom | None = None) -> Dense:
-        """Return a vertex of the least ⟨g, s⟩, found by the simplex method; by sorting where the polytope is one of `shares`."""
+        """Return a vertex of least ⟨g, s⟩: by the simplex method, or by sorting for `shares`."""
         g = self._scaled(g)
         if self._groups is not None:
             return Dense(self._fill(g, self._groups))
@@ -213,7 +213,7 @@ class Polytope(Vertices):
         return bool(np.all(excess <= slack) and np.all(x >= lower - margin) and np.all(x <= upper + margin))
 
     def _diameter(self, dim: int) -> float:
-        """Return an upper bound: the diagonal of the bounds or, where some are infinite, of the least box (2d programmes)."""
+        """Return an upper bound: the diagonal of the bounds, or of the least box (2d programmes)."""
         return self._diagonal
 
     @cached_property
@@ -225,7 +225,7 @@ class Polytope(Vertices):
 
     @cached_property
     def _frame(self) -> Array:
-        """Return orthonormal rows that span the normals of the equations and of the coordinates with l = u, (rank, d)."""
+        """Return orthonormal rows that span the normals of equations and of l = u, (rank, d)."""
         fixed = np.flatnonzero(self.bounds[:, 0] == self.bounds[:, 1])
         normals = np.concatenate([self.A_eq, np.eye(self.fixed_dim)[fixed]])
         _, sigma, rows = np.linalg.svd(normals, full_matrices=False)
@@ -278,7 +278,7 @@ class Polytope(Vertices):
         return self._clip
 
     def _clip(self, x: ArrayLike) -> Array:
-        """Return x on the flat of the equations and within the bounds, drawn towards the centre until all inequalities hold."""
+        """Return x on the flat and in the bounds, drawn to the centre until the inequalities hold."""
         x = self._finite(x)
         if self._holds(x):
             return x.copy()
@@ -289,7 +289,7 @@ class Polytope(Vertices):
         return inside
 
     def _level(self, x: Array) -> Array:
-        """Return x moved along the normals of the equations until they hold to rounding, then put within the bounds."""
+        """Return x moved along the normals until the equations hold, then put in the bounds."""
         for _ in range(2):  # the second pass removes what rounding left of the first
             x = x + self._solve_equations @ (self.b_eq - self.A_eq @ x)
         lower, upper = self.bounds.T
@@ -303,7 +303,7 @@ class Polytope(Vertices):
         return inverse
 
     def _holds(self, x: Array) -> bool:
-        """Return True if bounds and inequalities hold exactly, and equations up to d roundings of their terms."""
+        """Return True if bounds and inequalities hold, and equations up to d roundings."""
         lower, upper = self.bounds.T
         terms = np.abs(self.A_eq) @ np.abs(x) + np.abs(self.b_eq)
         level = np.abs(self.A_eq @ x - self.b_eq) <= 2 * x.size * EPS * terms

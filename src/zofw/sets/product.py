@@ -156,7 +156,7 @@ class Product(Vertices):
 
     @property
     def facets(self) -> Callable[[int], tuple[Array, Array]]:
-        """Return A, b with A x ≤ b: the inequalities of the factors, block by block; absent if a factor lists none."""
+        """Return A, b with A x ≤ b, block by block; absent if a factor lists none."""
         self._every("facets")
 
         def listed(dim: int) -> tuple[Array, Array]:

@@ -55,7 +55,7 @@ def name_of(owner: object) -> str:
 
 
 def positive(owner: object, *names: str, whole: bool = False) -> None:
-    """Require that fields of a frozen dataclass are positive finite numbers, or whole ones, and store them as such."""
+    """Require positive finite numbers, or whole ones, in fields, and store them as such."""
     kind, wanted = (Integral, "whole number of at least 1") if whole else (Real, "positive finite number")
     for name in names:
         value = vars(owner)[name]
@@ -81,7 +81,7 @@ def frozen(owner: object, name: str, value: ArrayLike, ndim: int) -> Array:
 
 
 def bounds_of(owner: object, lower: ArrayLike, upper: ArrayLike) -> dict[str, float | Array]:
-    """Return bounds on coordinates, each one number or an array of shape (d,), with lower ≤ upper everywhere."""
+    """Return two bounds, each a number or an array of shape (d,), with lower ≤ upper."""
     bounds: dict[str, float | Array] = {}
     for name, given in (("lower", lower), ("upper", upper)):
         bound = frozen(owner, name, given, min(np.ndim(given), 1))
@@ -189,7 +189,7 @@ class Vertices(ABC):
         return ball[0]
 
     def inball(self, dim: int) -> Inball | None:
-        """Return centre and radius of a Euclidean ball of the affine hull that lies inside; None if none is known."""
+        """Return centre and radius of a ball of the affine hull that lies inside, or None."""
         self.check_dim(dim)
         return self._inball(dim)
 
@@ -221,7 +221,7 @@ class Vertices(ABC):
     def _finite(
         self, x: ArrayLike, need: str = "the point has {}; only a finite point can be clipped."
     ) -> Array:
-        """Return x as a flat array without NaN or infinite entries; it may share memory with x and is read only."""
+        """Return a flat finite x, which may share memory with x and is read only."""
         flat = self._point(x)
         finite = np.isfinite(flat)
         if not finite.all():
@@ -273,7 +273,7 @@ class Ball(Vertices):
         return bool(self.norm(self._point(x)) <= self.radius * (1 + tol))
 
     def clip(self, x: ArrayLike) -> Array:
-        """Return x, scaled by r/‖x‖ and a few roundings less if ‖x‖ > r: then ‖x‖ ≤ r as `norm` computes it."""
+        """Return x, scaled until ‖x‖ ≤ r as `norm` computes it."""
         inside, less = self._finite(x).copy(), EPS
         while (norm := self.norm(inside)) > self.radius:
             inside *= self.radius / norm * (1 - less)

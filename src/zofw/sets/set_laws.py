@@ -63,7 +63,7 @@ class Subject:
 
     @cached_property
     def slack(self) -> Array:
-        """What rounding may cost in ⟨g, s⟩, (trials,): tol·‖g‖₁·max|s_i|, for |⟨g, s − s′⟩| ≤ ‖g‖₁‖s − s′‖_∞."""
+        """Return what rounding may cost in ⟨g, s⟩, (trials,): tol·‖g‖₁·max|s_i|."""
         size = max(float(np.abs(self.V).max()), float(np.abs(self.region.initial_point(self.dim)).max()))
         slack: Array = self.tol * np.abs(self.G).sum(axis=1) * max(size, np.finfo(float).tiny)
         return slack
@@ -84,7 +84,7 @@ class Subject:
             yield from self.beyond(x, what)
 
     def beyond(self, x: Array, what: str) -> Iterator[str]:
-        """A direction that separates x from the set, if one of those drawn does: ⟨g, x⟩ < h(g) = ⟨g, lmo(g)⟩."""
+        """Yield a drawn direction that separates x: ⟨g, x⟩ < h(g) = ⟨g, lmo(g)⟩."""
         below = self.support - self.G @ x
         worst = int(np.argmax(below - self.slack))
         if below[worst] > self.slack[worst]:

@@ -13,7 +13,7 @@ from zofw.sets.thresholds import project_capped, settle
 
 
 def centred_radius(total: float, dim: int) -> float:
-    """Return distance of the barycentre of a simplex from its faces, a/√(d(d − 1)); infinite for a single point."""
+    """Return the distance of a simplex's barycentre from its faces, a/√(d(d − 1))."""
     return total / (dim * (dim - 1)) ** 0.5 if dim > 1 else np.inf
 
 

@@ -99,7 +99,7 @@ class Spectraplex(Vertices):
         return self.trace * 2**0.5 if self.size > 1 else 0.0
 
     def _inball(self, dim: int) -> Inball:
-        """Return a/n times the identity, at a/√(n(n − 1)) from the singular matrices: a simplex of eigenvalues."""
+        """Return a/n times the identity, at a/√(n(n − 1)) from the singular matrices."""
         centre = np.eye(self.size).reshape(-1) * (self.trace / self.size)
         return centre, centred_radius(self.trace, self.size)
 
@@ -120,7 +120,7 @@ class Spectraplex(Vertices):
         return nearest.reshape(np.shape(x))
 
     def clip(self, x: ArrayLike) -> Array:
-        """Exactly symmetric, a trace within one rounding of a, and no negative eigenvalue as LAPACK computes them."""
+        """Return a symmetric matrix, of trace a to one rounding, without negative eigenvalues."""
         flat = self._finite(x)
         matrix = (flat if self.contains(flat) else self.project(flat)).reshape(self.shape)
         centre = self.initial_point(flat.size).reshape(self.shape)

@@ -76,5 +76,5 @@ def settle(x: Array, total: float, upper: Bound, lower: Bound = 0.0) -> Array:
 
 
 def shrink_to_l1(x: Array, radius: float) -> Array:
-    """Return the Euclidean projection of a non-negative x on {p ≥ 0 : Σ p ≤ radius}; a copy of x if it is a member."""
+    """Return the Euclidean projection of an x ≥ 0 on {p ≥ 0 : Σ p ≤ radius}, as a copy."""
     return x.copy() if x.sum() <= radius else project_capped(x, radius, radius)
