@@ -166,10 +166,8 @@ def _of_scipy(parts: Sequence[object]) -> Region | None:
     from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
     for part in parts:
-        if isinstance(part, dict) and "fun" not in part:
-            raise TypeError(_names(part))
         if isinstance(part, (NonlinearConstraint, dict)):
-            raise TypeError(f"A set is needed, and a nonlinear constraint does not describe one. {LINEAR}")
+            raise TypeError(_not_linear(part))
     bounds = [part for part in parts if isinstance(part, Bounds)]
     rows = [part for part in parts if isinstance(part, LinearConstraint)]
     if not parts or len(bounds) + len(rows) != len(parts) or len(bounds) > 1:
@@ -185,12 +183,14 @@ def _side(values: ArrayLike) -> Array:
     return array.reshape(()) if array.size == 1 else array
 
 
-def _names(bounds: Mapping[str, object]) -> str:
-    """Return the sentence about a dictionary of names, such as other optimisers take."""
-    names = ", ".join(f"{name}=x[{i}]" for i, name in enumerate(bounds))
+def _not_linear(part: object) -> str:
+    """Return the sentence about a nonlinear constraint, or a dictionary of names as other optimisers take."""
+    if not isinstance(part, dict) or "fun" in part:
+        return f"A set is needed, and a nonlinear constraint does not describe one. {LINEAR}"
+    names = ", ".join(f"{name}=x[{i}]" for i, name in enumerate(part))
     return (
         "A set is needed, and a dictionary of names is not one. Give its pairs (low, high) as a list, "
-        f"{[*bounds.values()]!r:.60}, and a function of one array: lambda x: f({names})."
+        f"{[*part.values()]!r:.60}, and a function of one array: lambda x: f({names})."
     )
 
 
