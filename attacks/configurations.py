@@ -222,7 +222,8 @@ class Trial:
                     diagnosed = (
                         f.n * f.calls if of.options.get("diagnose") == 3 else 0
                     )  # which is not charged
-                    exact = (error.paid or 0) <= min(f.calls, of.budget) and f.calls <= of.budget + diagnosed
+                    least = of.budget if of.vectorized else min(f.calls, of.budget)  # a tile is charged whole
+                    exact = (error.paid or 0) <= least and f.calls <= of.budget + diagnosed
                     self.hold("budget", exact, f"{f.calls} calls, {error.paid} paid")
                     return None
             return zofw.minimize(f.problem(of.vectorized), of.region, **given)

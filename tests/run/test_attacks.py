@@ -345,7 +345,7 @@ def test_parts_of_other_tiles_are_never_taken_for_one_s_own(at_once, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("seed", "number"), [(12, 394), (31002, 101), (31002, 255), (31002, 587), (31002, 907)]
+    ("seed", "number"), [(12, 394), (31002, 101), (31002, 255), (31002, 587), (31002, 907), (31005, 583)]
 )
 def test_configurations_that_broke_a_promise_once(seed, number):
     """Rows that came during a diagnosis were lost; a known point that failed was said to be contradicted."""

@@ -160,3 +160,17 @@ def test_a_stand_in_is_not_taken_for_a_value_after_a_resume(tmp_path):
     again = zofw.minimize(problem, box, budget=120, checkpoint=path, resume=True, **given)
     assert again.ledger["failed"] == whole.ledger["failed"] + 1 and again.x[0] <= 0.2
     assert zofw.evaluations(path).evaluations.sum() == again.nfev
+
+
+@pytest.mark.parametrize("method", ["auto", "zo-fw"])
+def test_a_run_without_a_feasible_point_says_so(method):
+    result = zofw.minimize(
+        lambda x: np.inf,
+        zofw.Box(-1.0, 1.0),
+        dim=2,
+        budget=60,
+        rng=0,
+        method=method,
+        options={"worse": np.inf},
+    )
+    assert not result.success and "No feasible point was found" in result.message

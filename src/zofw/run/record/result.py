@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import OptimizeResult
 
-from zofw.core import Array
+from zofw.core import WORST, Array
 from zofw.extras import extra
 from zofw.run.files.documents import read_document, write_document
 from zofw.run.record.run import Known, Run, lower
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 VERSION = 1
+INFEASIBLE = "No feasible point was found: every value counts as worse than anything, as worse= says."
 
 
 class Record(OptimizeResult):
@@ -121,6 +122,7 @@ class Result(Record):
         last = Known(run.x, math.nan if fun is None else fun) if here is None else here
         last = replace(last, gap=gap, gap_error=None if gap is None else run.info.gap_error)
         point = returned(run, last, found)
+        infeasible = f" {INFEASIBLE}" if point.value >= WORST else ""
         sampled = f" fun is the mean of {point.drawn:,} of {run.n:,} components." if point.drawn else ""
         return cls(
             x=point.x.copy(),
@@ -129,7 +131,7 @@ class Result(Record):
             last=run.x.copy(),
             success=run.status.success,
             status=run.status,
-            message=run.message + sampled,
+            message=run.message + sampled + infeasible,
             nit=run.nit,
             nfev=run.nfev,
             nlmo=run.nlmo,

@@ -71,7 +71,8 @@ def learn(
     size = run.n if run.each else cost_of_value(run.n, run.limits.budget or run.nfev)
     if size == run.n:
         answer = yield Query(x, Batch(run.n), purpose=Purpose.RESULT, each=run.each)
-        return Known(x, float(objective(run.outer, answer.values)[0]))
+        value, out = float(objective(run.outer, answer.values)[0]), len(answer.left_out)
+        return Known(x, value, math.nan, drawn=size - out) if out else Known(x, value)
     drawn = sample().choice(run.n, size, replace=False)
     groups = np.array_split(drawn, min(GROUPS, size))
     means = []
