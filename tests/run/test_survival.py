@@ -139,7 +139,7 @@ def test_a_run_is_never_overwritten(tmp_path):
     assert again.nfev == first.nfev
     np.testing.assert_array_equal(again.x, first.x)
     for wrong, sentence in [
-        ({"rng": 1}, "with the seed"),
+        ({"rng": 1}, "holds a run with rng="),
         ({"method": "zo-sfw"}, "holds a run with method="),
         ({"method": zofw.papers.ZOFW(radius=0.3)}, "holds a run with method="),
         ({"method": zofw.papers.ZOSFW()}, "holds a run with method="),
@@ -384,7 +384,7 @@ def test_clocks_that_run_backwards(tmp_path, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: next(ticks))
     monkeypatch.setattr(time, "monotonic", lambda: next(ticks))
     path = tmp_path / "run.npz"
-    interrupted(path, f, 30, max_time=1e6)
+    interrupted(path, f, 30, options={"max_time": 1e6})
     result = zofw.resume(path, f)
     np.testing.assert_array_equal(result.x, whole.x)
     assert result.ledger == whole.ledger and result.time >= 0
@@ -394,7 +394,7 @@ def test_clocks_that_run_backwards(tmp_path, monkeypatch):
 def test_time_that_was_spent_before_the_kill_counts(tmp_path):
     path = tmp_path / "run.npz"
     f = killable.problem(None, 2e-3)
-    interrupted(path, f, 60, max_time=60.0)
+    interrupted(path, f, 60, options={"max_time": 60.0})
     result = zofw.resume(path, killable.problem(), max_time=0.1)
     assert result.status is zofw.Status.MAX_TIME and result.time > 0.1 and result.nfev <= 60 + 40
 
