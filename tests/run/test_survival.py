@@ -148,7 +148,7 @@ def test_a_run_is_never_overwritten(tmp_path):
             zofw.minimize(f, ball, resume=True, **settings | wrong)
     with pytest.raises(ValueError, match="holds a run with set="):
         zofw.minimize(f, zofw.L1Ball(2.0), resume=True, **settings)
-    with pytest.raises(ValueError, match="dim=6 and n=7; the problem has dim=5"):
+    with pytest.raises(ValueError, match="holds a run with dim=6; dim=5 was given"):
         zofw.minimize(quadratic_sum(dim=5), ball, resume=True, **settings)
     with pytest.raises(ValueError, match="needs the path of a checkpoint"):
         zofw.minimize(f, ball, budget=100, resume=True)
