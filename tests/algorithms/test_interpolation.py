@@ -654,3 +654,13 @@ def test_a_vertex_that_its_facets_hold_is_certified_by_half_the_slopes():
     assert result.success
     assert result.ledger["certificate"] <= 2 * d + 17  # before: 4d + 17
     np.testing.assert_allclose(result.x, -np.ones(d), rtol=1e-15)
+
+
+def test_an_estimate_that_runs_out_of_its_points_is_not_returned():
+    """The minimiser of a fit lay beyond all points it was made of, at 55 times the value at the start."""
+    rng = np.random.default_rng(1106)
+    start = rng.uniform(-0.3, 0.3, 5)
+    unit = rosenbrock(start)
+    f = lambda x: rosenbrock(x) / unit + 1e-3 * rng.standard_normal()  # noqa: E731
+    result, _ = run(f, zofw.Box(-2.0, 2.0), 300, dim=5, seed=106, x0=start)
+    assert rosenbrock(result.x) <= 0.5 * unit

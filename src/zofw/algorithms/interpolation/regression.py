@@ -109,7 +109,8 @@ def estimate(frame: Frame, state: State, z: Array) -> State:
     found = trust_region_step(frame, z, g, H, 1.5 * reach, state.atoms)
     x = frame.member(z + found.s)
     expected = state.value + c + float((g + 0.5 * H @ found.s) @ found.s)
-    sound = misfit <= MISFIT and expected <= state.value + 4 * state.repeated
+    settled = float(np.linalg.norm(found.s)) <= reach
+    sound = settled and misfit <= MISFIT and expected <= state.value + 4 * state.repeated
     atoms = found.atoms[: 3 * (r + 1)] if len(found.atoms) else state.atoms
     return replace(
         state,
