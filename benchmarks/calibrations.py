@@ -2,7 +2,8 @@
 
 A family draws parameters, a start and data with 1 % errors from a seed, in the units in which such a model is written down, in a
 box. A problem is solved to τ when f(x) ≤ f_L + τ (f(x0) − f_L), f the sum of squares without noise, f_L the least value
-that any tool or SciPy's ``least_squares`` with differences found. Noise is added to what the tools see.
+that any tool or SciPy's ``least_squares`` with differences found. Noise is added to what the tools see; with it a tool is judged by f
+without noise at the point that it returns, in a run for every budget.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -130,6 +131,7 @@ class Problem:
     noise: str = ""
     set: zofw.sets.Region | None = None
     best: list[float] = field(default_factory=list)
+    most: int = MOST  # times d + 1 evaluations
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(zlib.crc32(f"{self.name} {self.noise}".encode()))
@@ -138,7 +140,7 @@ class Problem:
 
     @property
     def limit(self) -> int:
-        return MOST * (len(self.x0) + 1)
+        return self.most * (len(self.x0) + 1)
 
     def clean(self, x: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -204,8 +206,8 @@ def problems(suite: str) -> list[Problem]:
 # ---------------------------------------------------------------- tools
 
 
-def residual_vectors(problem: Problem) -> None:
-    zofw.least_squares(problem.residuals, problem.set or zofw.Box(problem.lower, problem.upper), x0=problem.x0, budget=problem.limit, m=problem.m, rng=0, progress=False)  # fmt: skip
+def residual_vectors(problem: Problem) -> Array:
+    return zofw.least_squares(problem.residuals, problem.set or zofw.Box(problem.lower, problem.upper), x0=problem.x0, budget=problem.limit, m=problem.m, rng=0, progress=False).x  # fmt: skip
 
 
 def whole_sum(problem: Problem) -> None:
@@ -220,20 +222,23 @@ def whole_sum(problem: Problem) -> None:
     )
 
 
-def dfols(**options: object) -> Callable[[Problem], None]:
-    def run(problem: Problem) -> None:
+def dfols(**options: object) -> Callable[[Problem], Array]:
+    def run(problem: Problem) -> Array:
         import dfols
 
-        dfols.solve(problem.residuals, problem.x0, bounds=(problem.lower, problem.upper), maxfun=problem.limit, **options)  # fmt: skip
+        found = dfols.solve(problem.residuals, problem.x0, bounds=(problem.lower, problem.upper), maxfun=problem.limit, **options)  # fmt: skip
+        return problem.x0 if found.x is None else found.x
 
     return run
 
 
-TOOLS: dict[str, Callable[[Problem], None]] = {
+TOOLS: dict[str, Callable[[Problem], Array]] = {
     "zofw residuals": residual_vectors,
     "zofw sum": whole_sum,
     "DFO-LS": dfols(),
     "DFO-LS scaled": dfols(scaling_within_bounds=True),
+    "DFO-LS noise": dfols(objfun_has_noise=True),
+    "DFO-LS scaled noise": dfols(scaling_within_bounds=True, objfun_has_noise=True),
 }
 
 
@@ -251,6 +256,43 @@ def curve(tool: str, suite: str, problem: Problem, again: bool = False) -> list[
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(problem.best))
     return problem.best
+
+
+def returned(tool: str, suite: str, k: int, again: bool = False) -> list[float]:
+    """f without noise at what runs with each budget return, at the start, and the least of all points evaluated."""
+    path = KEPT / tool / suite / f"{k}.json"
+    if path.exists() and not again:
+        return json.loads(path.read_text())
+    values, low = [], np.inf
+    for most in AT:
+        problem = replace(one(suite, k), most=most, best=[])
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            x = TOOLS[tool](problem)
+        values.append(problem.value(np.clip(x, problem.lower, problem.upper)))
+        low = min(low, *problem.best, *values)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([*values, problem.value(problem.x0), low]))
+    return [*values, problem.value(problem.x0), low]
+
+
+def noisy_counts(suite: str, tools: list[str], again: list[str]) -> dict[str, list[list[int]]]:
+    """Problems solved to each τ by each budget, by tool."""
+    own = problems(suite)
+    found = {
+        tool: np.array([returned(tool, suite, k, tool in again) for k in range(len(own))]) for tool in tools
+    }
+    low = np.minimum([least(p) for p in own], np.min([v[:, -1] for v in found.values()], axis=0))
+    first, taus = next(iter(found.values()))[:, -2], own[0].taus
+    return {
+        tool: [[int((v[:, b] <= low + tau * (first - low)).sum()) for tau in taus] for b in range(len(AT))]
+        for tool, v in found.items()
+    }
+
+
+def one(suite: str, k: int) -> Problem:
+    """Problem k of a suite, as new."""
+    return problems(suite)[k] if suite.startswith("cal") else more_wild_problem(k, suite.partition(", ")[2])
 
 
 def least(problem: Problem) -> float:
@@ -277,8 +319,7 @@ def table(suite: str, tools: list[str], again: list[str]) -> dict[str, Array]:
     for k, problem in enumerate(problems(suite)):
         curves = {}
         for tool in tools:
-            fresh = problems(suite)[k] if suite.startswith("cal") else more_wild_problem(k, problem.noise)
-            curves[tool] = np.array(curve(tool, suite, fresh, tool in again) or [np.inf])
+            curves[tool] = np.array(curve(tool, suite, one(suite, k), tool in again) or [np.inf])
         first = problem.value(problem.x0)
         low = min(least(problem), *(c[-1] for c in curves.values()))
         for tool, best in curves.items():
@@ -298,6 +339,13 @@ def main() -> None:
     chosen = parser.parse_args()
     tools = chosen.tools.split(",")
     for suite in chosen.suites:
+        if ", " in suite:
+            for tool, counts in noisy_counts(suite, tools, chosen.again.split(",")).items():
+                said = ", ".join(
+                    f"{k}(d + 1): {'/'.join(map(str, c))}" for k, c in zip(AT, counts, strict=True)
+                )
+                print(f"{suite:28s} {tool:20s} {said}", flush=True)
+            continue
         found = table(suite, tools, chosen.again.split(","))
         for tool, rows in found.items():
             counts = ", ".join(
