@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 from benchmarks import more_wild
+from benchmarks.as_they_are import problems as as_they_are
 
 import zofw
 from zofw import outer
@@ -271,3 +272,20 @@ def test_workers_save_two_rounds_of_three(noise):
         found = zofw.least_squares(rough, BOX, budget=64, workers=pool, options={"in_order": True}, **GIVEN)
     assert found.nfev <= 64  # 8 rounds
     assert rise(found) <= max(1.1 * alone, 0.5 * noise**2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n, loss", [(20, "absolute"), (100, "Cauchy"), (200, "logistic")])
+@pytest.mark.parametrize("times", as_they_are.BUDGETS)
+def test_components_are_never_worse_than_their_sum(n, loss, times):
+    """On the few components of the panel of functions as they are, at each published budget."""
+    problem = as_they_are.few(np.random.default_rng([1, 3, n]), n, loss)
+    asked = {"x0": problem.x0, "rng": 0, "options": {"progress": False}}
+    box, budget = zofw.Box(problem.lower, problem.upper), times * (problem.dim + 1)
+    whole = zofw.minimize(problem.truth, box, budget=budget, **asked)
+    parts = zofw.minimize(problem.component, box, n=n, budget=n * budget, **asked)
+    first = problem.truth(problem.x0) - problem.least
+    assert (
+        problem.truth(parts.x) - problem.least
+        <= 1.1 * (problem.truth(whole.x) - problem.least) + 1e-9 * first
+    )
