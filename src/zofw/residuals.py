@@ -206,6 +206,8 @@ def least_squares(
         problem = BlackBox(lambda x, i: fun(x, i), dim=dim, n=n)
     result = solve(problem, region, **settings)  # type: ignore[arg-type]
     if "jac" in result:
+        if np.isnan(result.fun):  # noise: x is the minimiser of the models, at which nothing was asked
+            result.fun = float(outer.of(np.array(result["residuals"])[None])[0])
         result["covariance"] = _covariance(np.asarray(result["jac"]), result.fun)
     return result
 

@@ -35,6 +35,7 @@ ROUNDING = 1e-15
 WORSE = 1e-3  # of the largest value: what a component that fails is worse at least
 SHORT = 1e-3  # of Δ: an inner step that changes no more ends the search
 HALVINGS = 6
+EXACT = 1e-14  # of the largest component of the first vector: the noise of a component at least
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class Models(State):
     def deviation(self, v: Array) -> Array:
         """Return the noise of every component at a point with components v."""
         additive, relative = self.noises
-        return np.asarray(np.maximum(additive + relative * np.abs(v), 1e-12 * np.abs(v).max() + 1e-300))
+        least = EXACT * float(np.abs(self.vectors[0]).max()) + 1e-100
+        return np.asarray(np.maximum(additive + relative * np.abs(v), least))
 
     def entered(self, places: Indices, bought: Indices, answer: Array) -> State:
         """Put the vectors of new points with the others."""

@@ -33,7 +33,7 @@ from zofw.core import WORST, Array, Indices, Purpose, Query, Task, objective
 CURVATURES = 10.0 ** np.arange(-2.0, 7.0)  # τ that are tried
 THIRD = 0.3  # θ
 MOST_POINTS = 80  # of a regression, or 4(r + 1)
-WILD = 1e6  # times the noise near x: a point that noisy is left out
+WILD = 1e6  # times the noise near x: that of a point at most
 LEAST = 1e-2  # of the mean noise: that of a component, or the variance of a point, at least
 FAILED = 0.1  # of the promised decrease: below, a step failed
 GOOD = 0.7
@@ -204,8 +204,8 @@ def _near(state: Models) -> tuple[Indices, Array, Array]:
     noises = np.array([state.deviation(v) for v in state.vectors[chosen]])
     sigma = np.sqrt(np.mean(noises[: r + 2] ** 2, axis=0))
     sigma = np.maximum(sigma, LEAST * float(np.sqrt(np.mean(sigma**2))))
-    w = np.maximum(np.mean((noises / sigma) ** 2, axis=1), LEAST)
-    return chosen[w <= WILD**2], sigma, w[w <= WILD**2]
+    w = np.clip(np.mean((noises / sigma) ** 2, axis=1), LEAST, WILD**2)
+    return chosen, sigma, w
 
 
 def _regressed(U: Array, F: Array, w: Array, tau: float) -> Regression:
