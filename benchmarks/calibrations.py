@@ -155,8 +155,7 @@ class Problem:
             raise Spent
         x = np.clip(np.asarray(x, dtype=float), self.lower, self.upper)
         r = self.clean(x)
-        member = self.set is None or self.set.contains(x, 1e-6)
-        f = float(np.sum(r**2)) if member else np.inf
+        f = float(np.sum(r**2))
         self.best.append(min(f, self.best[-1]) if self.best else f)
         kind, _, size = self.noise.partition(" ")
         if kind == "additive":
@@ -196,38 +195,11 @@ def calibration(family: str, seed: int, noise: str = "") -> Problem:
     return Problem(f"{family} {seed}", lambda x: (model(x) - y) / unit, drawn(), lower, upper, TAUS["cal"], noise)  # fmt: skip
 
 
-def on_sets(seed: int) -> list[Problem]:
-    """Mixtures of decays, saturations and waves with weights in a simplex, an ℓ2 ball and a box cut by a half-space, minimisers on faces."""
-    found = []
-    for d in (4, 7, 10):
-        for name, shape in (("decays", np.exp), ("saturation", lambda u: 1 / (1.5 - u)), ("waves", np.sin)):
-            rng = np.random.default_rng([seed, d, len(name)])
-            speeds, bends = 3 * rng.uniform(0.1, 3, d), rng.uniform(0.5, 1.5, d)
-            model = lambda x, k=shape, a=speeds, b=bends: k(-np.outer(T, a)) @ (x + 0.3 * b * x**2) + 0.1 * np.sin(3 * x.sum() * T)  # fmt: skip  # noqa: E731
-            y = model(
-                np.abs(rng.dirichlet(np.ones(d))) * rng.choice([0.3, 1.5], d)
-            ) + 0.01 * rng.standard_normal(len(T))
-            cut = zofw.Polytope(np.vstack([np.eye(d), -np.eye(d), np.ones(d)]), np.r_[np.ones(2 * d), 1.0])
-            for region in (zofw.Simplex(), zofw.L2Ball(1.0), cut):
-                x0 = np.eye(d)[0] * (1.0 if region != cut else 0.5)
-                found.append(Problem(f"{name} {d} {type(region).__name__} {seed}", lambda x, f=model, y=y: f(x) - y, x0, -np.ones(d), np.ones(d), TAUS["mw"], set=region))  # fmt: skip
-    return found
-
-
-def projections(problem: Problem) -> list[Callable[[Array], Array]]:
-    """Return what DFO-LS takes for a set: the projection, or those of a box and a half-space."""
-    if not isinstance(problem.set, zofw.Polytope):
-        return [lambda x: problem.set.project(np.asarray(x))]
-    return [lambda x: np.clip(x, -1, 1), lambda x: x - max(float(np.sum(x)) - 1, 0) / len(x)]
-
-
 def problems(suite: str) -> list[Problem]:
     """The problems of a suite: "mw", "cal 0" (a seed), and after a comma a noise such as "additive 1e-3"."""
     name, _, noise = suite.partition(", ")
     if name == "mw":
         return [more_wild_problem(row, noise) for row in range(len(more_wild.ROWS))]
-    if name.startswith("sets"):
-        return on_sets(int(name.split()[1]))
     return [calibration(family, int(name.split()[1]), noise) for family in FAMILIES]
 
 
@@ -254,12 +226,8 @@ def dfols(**options: object) -> Callable[[Problem], Array]:
     def run(problem: Problem) -> Array:
         import dfols
 
-        where = (
-            {"projections": projections(problem)}
-            if problem.set
-            else {"bounds": (problem.lower, problem.upper)}
-        )
-        found = dfols.solve(problem.residuals, problem.x0, maxfun=problem.limit, **where, **options)
+        bounds = (problem.lower, problem.upper)
+        found = dfols.solve(problem.residuals, problem.x0, bounds=bounds, maxfun=problem.limit, **options)
         return problem.x0 if found.x is None else found.x
 
     return run
@@ -332,8 +300,6 @@ def one(suite: str, k: int) -> Problem:
 
 def least(problem: Problem) -> float:
     """What SciPy finds in a box with differences that nobody counts."""
-    if problem.set is not None:
-        return np.inf
     path = KEPT / "least" / f"{problem.name}.json"
     if not path.exists():
         low = [np.inf]
