@@ -154,7 +154,7 @@ def test_what_a_run_spent_its_budget_on_is_told_in_words_and_in_json(tmp_path):
 def test_from_a_command_to_minimize_there_are_four_links(tmp_path, monkeypatch):
     way: list[str] = []
 
-    def minimize(**asked):
+    def solve(**asked):
         frame = sys._getframe(1)
         while frame is not None:
             if re.search(r"[/\\](zofw_paper|zofw[/\\]cli)[/\\]", frame.f_code.co_filename):
@@ -162,7 +162,7 @@ def test_from_a_command_to_minimize_there_are_four_links(tmp_path, monkeypatch):
             frame = frame.f_back
         raise ValueError("far enough")
 
-    monkeypatch.setattr(runner, "minimize", minimize)
+    monkeypatch.setattr(runner, "solve", solve)
     spec = toy(tmp_path, UNTUNED.replace("[1, 2, 3]", "[1]"))
     zofw_("run", spec, "--code", code_in(tmp_path), "--out", tmp_path / "out", "-w", 0, code=2)
     assert way[:5] == ["guard", "run", "conduct", "run_all", "execute"], "guard turns mistakes into sentences"

@@ -92,6 +92,30 @@ def test_a_wall_is_no_end():
     assert f(session.x) <= 1e-3 * f(np.zeros(D)) and sizes
 
 
+@pytest.mark.parametrize("dim", [6, 7, 8])
+def test_huge_values_at_vertices_that_a_round_tries_certify_nothing(dim):
+    """Chebyquad in a box: 10⁹ to 10¹⁵ at vertices, whose rounding is larger than f is near its minimum."""
+
+    def f(x):
+        mean = np.polynomial.chebyshev.chebvander(2 * x - 1, dim)[:, 1:].mean(axis=0)
+        return float(np.sum((mean + [1 / ((k + 1) ** 2 - 1) if k % 2 else 0.0 for k in range(dim)]) ** 2))
+
+    x0 = np.arange(1, dim + 1) / (dim + 1)
+    session = zofw.Session(
+        zofw.Box(x0 - 10, x0 + 10),
+        dim=dim,
+        x0=x0,
+        budget=20 * (dim + 1),
+        rng=0,
+        workers=8,
+        method="interpolation",
+    )
+    while (query := session.ask()) is not None:
+        session.tell(query, Answer(np.array([[f(x)] for x in query.anchors])))
+    result = session.result()
+    assert not result.success or result.gap <= f(x0)
+
+
 def test_a_session_stopped_anywhere_goes_on_bit_for_bit(tmp_path):
     f = quadratic(3)
 

@@ -135,7 +135,9 @@ def _loss(state: Models, noise: float) -> float:
     """Return about what the noise of the slopes costs at the minimiser, along each eigenvector of H within Δ."""
     bend, V = np.linalg.eigh(state.H)
     slopes = noise * np.sqrt(np.maximum(np.einsum("ij,ik,kj->j", V, state.P, V), 0.0))
-    return float(np.minimum(0.5 * slopes**2 / np.maximum(bend, 1e-300), slopes * state.delta).sum())
+    with np.errstate(over="ignore"):  # then the region limits the loss
+        curved = 0.5 * slopes**2 / np.maximum(bend, 1e-300)
+    return float(np.minimum(curved, slopes * state.delta).sum())
 
 
 def _signal(state: Models) -> tuple[Array, Array]:

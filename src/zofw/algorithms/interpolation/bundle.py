@@ -2,7 +2,7 @@ r"""Kinks: a proximal bundle of difference gradients, which needs no curvature.
 
     cuts  f(y_j) + ⟨g_j, z − y_j⟩ from sweeps of r + 1 values at y_j, width h far below the steps
     y = argmin over X of  max_j cut_j(z) + σ/2 |z − c|²
-    serious step c ← y where the gain is a tenth of what was predicted; more than half of it: σ/2; a loss beyond it: 2σ
+    c is the lowest point so far; a gain of more than half of what was predicted: σ/2; a loss beyond it: 2σ
 
 A cut above f(c) at c is lowered to f(c): the function need not be convex. The minimisation is a least distance problem in
 (z, max), solved by its dual; where the set does not list its facets, the half-spaces that hold it are found as they are needed.
@@ -26,7 +26,6 @@ from zofw.arrays import nonnegative
 from zofw.core import Array
 
 MOST_HALF_SPACES = 40
-SERIOUS = 0.1  # of the predicted gain
 EPSILON = np.finfo(float).eps
 
 

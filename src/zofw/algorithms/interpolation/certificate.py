@@ -134,10 +134,10 @@ def _walls(began: State, state: State) -> bool:
 
 
 def _seen(state: State) -> Array:
-    """The values that are no walls, one for each point: equal values at one point are no steps of f."""
+    """Return the ordinary values, one for each point: equal values at one point are no steps of f."""
     _, first = np.unique(state.points, axis=0, return_index=True)
-    values = state.values[np.sort(first)]
-    return values[values < WORST]
+    first = np.sort(first)
+    return np.asarray(state.values[first][state.ordinary[first]])
 
 
 def _spacing(steps: Array) -> float:

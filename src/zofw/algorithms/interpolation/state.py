@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zofw.algorithms.interpolation.bundle import Bundle
 from zofw.algorithms.interpolation.frame import Frame
@@ -24,6 +25,7 @@ Coming = list[tuple[int, int, float]]  # query, row, value
 SHOWN = 6.0  # times the radius where ½Hs² is half the noise
 SAME = 1e-6  # of ρ: points nearer than this are one
 NEIGHBOURS = 2.0  # times the distance of a point at which f fails: a value nearer to x stands for it
+HUGE = 1e3  # times the rise of the first points over the lowest: f there is of another size than near x
 SAME_POINT = 1e-14  # of the diameter: rounding, and the value is known
 
 
@@ -108,6 +110,13 @@ class State:
     def value(self) -> float:
         """The least value."""
         return float(self.values[self.best])
+
+    @property
+    def ordinary(self) -> NDArray[np.bool_]:
+        """Return which values measure rounding and range: no walls, and no vertex that a round tried where f is huge."""
+        first = self.values[: None if self.informed else len(self.g) + 1]
+        rise = float(first[first < WORST].max(initial=self.value)) - self.value
+        return (self.values < WORST) & (self.values - self.value <= (HUGE * rise if rise > 0 else np.inf))
 
     def entered(self, places: Indices, bought: Indices, answer: Array) -> State:
         """Return the state with the rows of an answer at new points ``bought``; point j has the row of point ``places[j]``."""

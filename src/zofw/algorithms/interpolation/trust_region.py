@@ -208,8 +208,8 @@ def _improve(task: Task, frame: Frame, state: State, i: int) -> Action:
 
 def noise_floor(state: State) -> float:
     """Return the decrease that rounding hides: in all values or, if the certificate at x failed, in those of the model."""
-    values = state.values if state.bound is None else state.values[state.chosen]
-    return ROUNDING * float(np.abs(values[values < WORST]).max(initial=0.0))
+    some = slice(None) if state.bound is None else state.chosen
+    return ROUNDING * float(np.abs(state.values[some][state.ordinary[some]]).max(initial=0.0))
 
 
 def certain(task: Task, frame: Frame, state: State, decrease: float) -> bool:
@@ -221,7 +221,7 @@ def certain(task: Task, frame: Frame, state: State, decrease: float) -> bool:
     if len(state.values) < (2 if early else 4) * frame.rank + state.checked:
         return False
     if task.gap_tol is None:
-        seen = state.values[state.values < WORST]
+        seen = state.values[state.ordinary]
         bend = max(float(np.diagonal(state.H).max()), 0.0) * state.size**2
         goal = SHARE * min(2 * float(np.sqrt(8 * bend * noise_floor(state))), COARSE * float(np.ptp(seen)))
     else:
