@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from zofw.core import WORST, Array, EvaluationError, Indices, Problem
 from zofw.outer import SumOfSquares
 from zofw.problems import BlackBox
+from zofw.problems.evaluate import Cell
 from zofw.run.given import first_known, numbers, starting_point
 from zofw.run.minimize import solve
 from zofw.sets import Box, Region, SetLike, as_set
@@ -51,7 +52,12 @@ class Residuals:
     n: int = 1
     cellwise: bool = True
 
-    def one(self, x: Array, component: int) -> Array:
+    def one(self, x: Array, component: int) -> Cell:
+        """Return the m residuals at x; a number if m = 1."""
+        vector = self.vector(x)
+        return vector if self.outputs > 1 else float(vector[0])
+
+    def vector(self, x: Array) -> Array:
         """Return the m residuals at x."""
         vector = self.bought.pop(x.tobytes(), None)
         vector = called(self.fun, x) if vector is None else vector
@@ -71,7 +77,7 @@ class Residuals:
         return vector
 
     def values(self, points: Array, components: Indices) -> Array:
-        return np.array([self.one(x, 0) for x in points])
+        return np.array([self.vector(x) for x in points])
 
 
 def called(fun: Callable[..., ArrayLike], x: Array) -> Array:
@@ -206,8 +212,6 @@ def least_squares(
         problem = BlackBox(lambda x, i: fun(x, i), dim=dim, n=n)
     result = solve(problem, region, **settings)  # type: ignore[arg-type]
     if "jac" in result:
-        if np.isnan(result.fun):  # noise: x is the minimiser of the models, at which nothing was asked
-            result.fun = float(outer.of(np.array(result["residuals"])[None])[0])
         result["covariance"] = _covariance(np.asarray(result["jac"]), result.fun)
     return result
 

@@ -301,3 +301,49 @@ def test_components_are_never_worse_than_their_sum(n, loss, times):
         problem.truth(parts.x) - problem.least
         <= 1.1 * (problem.truth(whole.x) - problem.least) + 1e-9 * first
     )
+
+
+PLANE = zofw.Polytope(A_eq=np.ones((1, 4)), b_eq=[1], bounds=np.tile([0.0, 1.0], (4, 1)))
+
+
+@pytest.mark.parametrize("region", ["simplex", zofw.CappedSimplex(0.6), PLANE])
+@pytest.mark.parametrize("h", [outer.CVaR(0.9), outer.Mean(), outer.Quantile(0.9)])
+def test_x_is_a_point_that_was_paid_for_and_fun_its_value(region, h):
+    for seed in range(2):
+        draw = np.random.default_rng(seed)
+        M, b, paid = draw.normal(size=(20, 4)), draw.normal(size=20), set()
+        f = lambda x, i: paid.add(x.tobytes()) or float((M[i] @ x - b[i]) ** 2)  # noqa: E731, B023
+        found = zofw.minimize(f, region, dim=4, n=20, outer=h, budget=400, rng=seed)
+        assert found.x.tobytes() in paid
+        assert found.fun == pytest.approx(float(h.of(((M @ found.x - b) ** 2)[None])[0]), rel=1e-12)
+
+
+def test_fun_of_noisy_scenarios_is_that_of_the_models_and_the_message_says_so():
+    draw = np.random.default_rng(0)
+    M, b, noise = draw.normal(size=(20, 4)), draw.normal(size=20), np.random.default_rng(1)
+    f = lambda x, i: float((M[i] @ x - b[i]) ** 2 + 0.02 * noise.normal())  # noqa: E731
+    for h in (outer.CVaR(0.8), outer.Mean()):
+        found = zofw.minimize(f, "simplex", dim=4, n=20, outer=h, budget=800, rng=0)
+        assert found.fun == float(h.of(found.residuals[None])[0])
+        assert found.fun == pytest.approx(float(h.of(((M @ found.x - b) ** 2)[None])[0]), abs=0.1)
+        assert "not evaluated" not in repr(found)
+    found = zofw.least_squares(noisy_model("additive"), BOX, budget=40, **GIVEN)
+    assert "x is the minimiser of the models, at which nothing was asked" in found.message
+
+
+@pytest.mark.parametrize("m", [20, 1])
+@pytest.mark.parametrize("kind", ["raise", "nan", "shape"])
+def test_calls_that_fail_are_skipped(m, kind):
+    calls = []
+
+    def residuals(p):
+        calls.append(1)
+        if len(calls) not in (7, 8):
+            return model(p)[:m]
+        if kind == "raise":
+            raise OSError("no licence")
+        return np.full(m, np.nan) if kind == "nan" else np.zeros(m + 1)
+
+    found = zofw.least_squares(residuals, BOX, budget=40, on_error="skip", **GIVEN)
+    assert found.ledger["failed"] == 2 and len(calls) == found.nfev <= 40
+    assert found.fun < 1e-2

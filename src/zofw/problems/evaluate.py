@@ -228,9 +228,9 @@ def single_evaluations(query: Query, tile: Tile) -> list[tuple[Array, int]]:
         return []
     found: list[tuple[Array, int]] = []
 
-    def look(x: Array, component: int) -> float:
+    def look(x: Array, component: int) -> Cell:
         found.append((x, component))
-        return 0.0
+        return np.zeros(query.each) if query.each > 1 else 0.0
 
     for _ in cells(look, query, tile if tile.stop else tile.cells(0, 1)):
         pass

@@ -26,12 +26,13 @@ from zofw.algorithms.composite import noisy
 from zofw.algorithms.composite.model import Models
 from zofw.algorithms.interpolation import Interpolation, rounds, trust_region
 from zofw.algorithms.interpolation.frame import Frame
-from zofw.algorithms.interpolation.state import Action, State
+from zofw.algorithms.interpolation.state import Action, State, place_of
 from zofw.algorithms.registry import methods
 from zofw.core import WORST, Array, Ending, Info, Query, Step, Task, objective
 
 FIRST = np.zeros(1, dtype=np.int64)
 MOST_NAMED = 10  # components that failed at x, in the message
+ESTIMATED = "x is the minimiser of the models, at which nothing was asked: fun and residuals are theirs."
 PAYS = 2  # times the first points: a budget that pays for asking whether components repeat
 
 
@@ -63,7 +64,7 @@ class Composite(Interpolation):
             return replace(state, t=1), Info()
         if state.t == 0 and frame.rank > 0 and task.points_at_once > 1:
             state = yield from self._first_round(task, frame, cast(Models, state), rng)
-            return replace(state, t=2, x=frame.member(state.z)), Info()
+            return replace(state, t=2, x=state.lowest), Info()
         if state.t == 0:
             answer = (yield Query(state.x, task.all, each=task.each)).values
             state = replace(state.entered(FIRST, FIRST, answer), values=objective(task.outer, answer))
@@ -77,7 +78,7 @@ class Composite(Interpolation):
         if state.stint <= 0:
             state = replace(state, regime="done", stint=10**9)
         numbers = {"radius": state.delta, "points": float(len(state.chosen))}
-        x = frame.member(state.z)
+        x = state.lowest
         if state.regime == "regression":
             x, numbers["noise"] = noisy.estimate(frame, cast(Models, state))
         return replace(state, t=state.t + 1, x=x), Info(
@@ -124,14 +125,18 @@ class Composite(Interpolation):
             return {}
         frame = state.frame(task)
         s, ways = frame.inward(x) - state.z, frame.inward(state.origin + np.eye(task.dim))
-        same = np.flatnonzero((state.points == frame.inward(x)).all(axis=1)[: len(state.vectors)])
-        numbers = state.vectors[same[-1]] if len(same) else state.at(s)
+        paid = place_of(frame, state.points[: len(state.vectors)], frame.inward(x))
+        numbers = state.at(s) if paid is None else state.vectors[paid]
         failed = np.flatnonzero(numbers >= WORST)
         said = ", ".join(map(str, failed[:MOST_NAMED])) + ", …" * (len(failed) > MOST_NAMED)
         return {
-            "message": f" At x {len(failed)} of {len(numbers)} components failed and are left out: {said}."
-            if len(failed)
-            else "",
+            "message": (f" {ESTIMATED}" if paid is None and state.regime == "regression" else "")
+            + (
+                f" At x {len(failed)} of {len(numbers)} components failed and are left out: {said}."
+                if len(failed)
+                else ""
+            ),
+            "fun": float(objective(task.outer, numbers[None])[0]),
             "failed": failed,
             "failures": np.count_nonzero(state.vectors >= WORST, axis=0),
             "residuals": numbers,

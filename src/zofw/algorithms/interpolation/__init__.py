@@ -109,7 +109,7 @@ class Interpolation(Method):
         if state.t == 0 and frame.rank > 0 and side_by_side:
             state = yield from (rounds if waits else arrivals).begin(task, frame, state, rng)
             numbers = {"radius": state.delta, "points": float(len(state.chosen))}
-            return replace(state, t=2, x=frame.member(state.z)), Info(numbers=numbers)
+            return replace(state, t=2, x=state.lowest), Info(numbers=numbers)
         if state.t == 0 and frame.rank > 0 and state.informed:
             return replace(state, t=1), Info()
         if state.t == 0:
@@ -119,7 +119,7 @@ class Interpolation(Method):
             return replace(state, t=1, values=values), info
         if len(state.values) <= frame.rank and len(state.due):
             state = yield from arrivals.advance(task, frame, state, rng)
-            return replace(state, t=state.t + 1, x=frame.member(state.z)), Info()
+            return replace(state, t=state.t + 1, x=state.lowest), Info()
         if state.regime in ("certificate", "done") and state.bound is None and not state.flat:
             state, info = yield from self._certify(task, frame, state, rng)
             return replace(state, t=state.t + 1), info
@@ -229,7 +229,7 @@ class Interpolation(Method):
             ending = Ending(task.gap_tol is not None, f"{_sentence(bound)} {_local(held)}")
             return held, replace(info, ending=ending)
         if held.value - state.value > 4 * bound.noise:
-            state = replace(state, x=frame.member(state.z), regime="model", quiet=0)
+            state = replace(state, x=state.lowest, regime="model", quiet=0)
             state = trust_region.fit(frame, replace(state, chosen=np.union1d(state.chosen, [state.best])))
             return state, Info(numbers=numbers)
         if (

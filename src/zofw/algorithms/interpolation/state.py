@@ -216,7 +216,7 @@ def ask(
     rows, before = frame.inward(X), len(state.values)
     points, first = np.vstack([state.points, rows]), before + np.arange(len(rows))
     for i in first[: len(Z)] if not state.noise > 0 else ():
-        same = _equal(frame, points[:i], points[i])
+        same = place_of(frame, points[:i], points[i])
         first[i - before] = i if same is None else same
     bought = np.flatnonzero(first == before + np.arange(len(rows)))
     values, answer = np.append(state.values, np.zeros(len(rows))), np.zeros((0, 1))
@@ -260,7 +260,7 @@ def arrived(frame: Frame, state: State, come: Coming) -> tuple[State, Array]:
     return state, rows
 
 
-def _equal(frame: Frame, points: Array, z: Array) -> int | None:
+def place_of(frame: Frame, points: Array, z: Array) -> int | None:
     """Return the index of the first point that equals z up to rounding, or that the resolution does not tell from z."""
     if frame.task.resolution > 0:
         away = np.linalg.norm(frame.steps(points - z), axis=1)
@@ -291,7 +291,7 @@ def tame(f: Array, away: Array | None = None) -> Array:
 
 def asked(frame: Frame, state: State, z: Array) -> int | None:
     """Return the index of this point if it was asked for already."""
-    if frame.task.resolution > 0 and (same := _equal(frame, state.points, z)) is not None:
+    if frame.task.resolution > 0 and (same := place_of(frame, state.points, z)) is not None:
         return same
     distances = np.abs(state.points - z).max(axis=1)
     i = int(np.argmin(distances))

@@ -232,7 +232,7 @@ class Result(Record):
 def returned(run: Run, last: Known, found: Known | None = None) -> Known:
     """Return the lowest point that was paid for, stated or diagnosed; the last iterate if it is certified.
 
-    If f at the last iterate of a sum is unknown, no point is known to be lower. If a method has
+    If the mean at the last iterate of a sum is unknown, no point is known to be lower. If a method has
     measured noise, the lowest of many values is the luckiest: it has to be lower by eight times the
     noise.
     """
@@ -240,7 +240,7 @@ def returned(run: Run, last: Known, found: Known | None = None) -> Known:
     if (
         best is None
         or run.status is Status.CONVERGED
-        or (math.isnan(last.value) and (run.n > 1 or noise > 0) and not run.retreats)
+        or (math.isnan(last.value) and (noise > 0 or (run.n > 1 and not run.each)) and not run.retreats)
     ):
         return last
     unknown = math.isnan(last.error)  # f at last is of a sample, and how far off is not known

@@ -39,7 +39,7 @@ def facts(result: Result) -> list[tuple[str, str]]:
 
 
 def _unknown(result: Result) -> str:
-    return f"not evaluated ({'evaluations failed' if result.ledger.get(FAILED) else 'diagnose=0'})"
+    return "not evaluated" + (" (evaluations failed)" if result.ledger.get(FAILED) else " at x")
 
 
 def _with_error(gap: float, error: float | None) -> str:
