@@ -49,6 +49,18 @@ def test_without_a_budget_the_run_ends_at_the_first_local_minimum_without_succes
     assert "a local minimum; 1 valley was looked at" in result.message
 
 
+@pytest.mark.parametrize("budget", [53, 54, 60, 70])
+def test_a_short_run_is_not_silent_about_other_valleys(budget):
+    result = run(Rastrigin(20), budget=budget, x0=[4.5, 4.5])
+    assert result.fun > 1 and (not result.success or "points far away" in result.message)
+
+
+def test_a_tight_gap_tol_says_that_f_was_not_compared_far_away():
+    message = run(lambda x: float(x @ x), gap_tol=1e-6).message
+    assert message.endswith("f was not compared with points far away.")
+    assert "far away" not in run(lambda x: float(x @ x)).message
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_convex_functions_show_no_sign_and_cost_no_more(seed):
     rng = np.random.default_rng(seed)

@@ -218,12 +218,13 @@ class Interpolation(Method):
         numbers = info.numbers
         goal = bound.tolerance if task.gap_tol is None else task.gap_tol
         if bound.bound <= goal and not in_steps(state):
-            convex = not len(held.searches) and valleys.convex(held)
+            convex, paid = not len(held.searches) and valleys.convex(held), len(held.values)
             if convex and self.everywhere and task.gap_tol is None and not held.looked:
                 held = yield from valleys.looked(task, frame, held, rng)
                 convex = valleys.convex(held) and not valleys.undercut(held)
             if convex or not self.everywhere:
-                return held, replace(info, ending=Ending(True, _sentence(bound)))
+                few = "" if held.looked or not self.everywhere else _few(len(held.values) - paid)
+                return held, replace(info, ending=Ending(True, _sentence(bound) + few))
             if task.gap_tol is None and task.budget is not None:
                 return valleys.begun(replace(held, bound=bound)), Info(numbers=numbers)
             ending = Ending(task.gap_tol is not None, f"{_sentence(bound)} {_local(held)}")
@@ -299,6 +300,10 @@ def _sentence(bound: Certificate) -> str:
         f"The Frank-Wolfe gap at x is at most {bound.bound:.2g} (99 % confidence, from two-sided slopes); "
         f"values with noise {bound.noise:.1g} show none below {bound.tolerance:.2g}."
     )
+
+
+def _few(far: int) -> str:
+    return f" f was {f'compared with only {far}' if far else 'not compared with'} points far away."
 
 
 def _local(state: State) -> str:

@@ -83,7 +83,7 @@ class State:
     idle: int = 0  # times in a row that every point asked for was known
     searches: Indices = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))  # start, end
     sown: bool = False  # whether values of random members are there for the starts of searches
-    looked: bool = False  # whether convexity was tested far from a local minimum
+    looked: bool = False  # whether convexity was tested at LOOKS points far from a local minimum
     search: State | None = None  # that runs from another point, once a local minimum is certified
     certified: Certificate | None = None  # of the best point, while the search goes on elsewhere
 

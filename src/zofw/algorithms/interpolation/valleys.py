@@ -28,7 +28,7 @@ TRIED = 12  # values for each variable: an end before says little of its valley
 HOPE = 3.0  # predicted decreases that a search may still bring
 REACH = (0.05, 0.5)  # of the diameter: how far a random member is from the best point
 LOOKS = 8  # members far from a certified minimum at which convexity is tested, two on the way to each of four atoms
-LOOK_SHARE = 0.1  # of the budget that is left, at most
+LOOK_SHARE = 0.1  # of the budget that is left, at most, but two
 RESERVE = (14, 13)  # values, r times and once: the end of a search below the best value and its certificate
 
 
@@ -50,14 +50,14 @@ def convex(state: State) -> bool:
 
 def looked(task: Task, frame: Frame, held: State, rng: np.random.Generator) -> Action:
     """Return the state with values on the ways from the best point to a few atoms: is f convex as far as these?"""
-    count = int(min(LOOKS, LOOK_SHARE * task.remaining / task.n))
+    count = int(min(LOOKS, max(2, LOOK_SHARE * task.remaining / task.n)))
+    if task.remaining < count * task.n:
+        return held
     slopes = rng.standard_normal((count // 4 + 1, frame.rank))
     ways = np.array([frame.lmo(sign * u) for u in slopes for sign in (1, -1)]) - held.z
     shares = (np.arange(count) % 2 + rng.random(count)) / 2  # one in each half of a way
-    if not count:
-        return replace(held, looked=True)
     state = yield from ask(task, frame, held, held.z + shares[:, None] * ways[np.arange(count) // 2])
-    return replace(state, best=held.best, lowest=held.lowest, bound=held.bound, looked=True)
+    return replace(state, best=held.best, lowest=held.lowest, bound=held.bound, looked=count == LOOKS)
 
 
 def begun(state: State) -> State:
