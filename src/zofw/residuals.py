@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +18,8 @@ from zofw.problems import BlackBox
 from zofw.problems.evaluate import Cell
 from zofw.run.given import first_known, numbers, starting_point
 from zofw.run.minimize import solve
-from zofw.sets import Box, Region, SetLike, as_set
+from zofw.run.spec import size
+from zofw.sets import Box, SetLike, as_set
 
 if TYPE_CHECKING:
     from scipy.optimize import Bounds
@@ -35,43 +35,61 @@ class Residuals:
     ----------
     fun
         ``fun(x)`` → m numbers.
-    dim, outputs
-        The dimension of x, and m.
+    dim, start
+        The dimension of x, and the point of the first call.
+    m
+        How many residuals; by default the first call shows it, and counts as the first query.
     worse
         Residuals at or above this number in modulus make the point infeasible; by default
         infinity is an error. NaN always is.
+    why
+        What says that there are m, for messages.
     bought
-        The first vector by its point, if the call that showed m is to count as the first query.
+        The vector of that call by its point.
     """
 
     fun: Callable[..., ArrayLike]
     dim: int
-    outputs: int
+    start: Array
+    m: int | None = None
     worse: float | None = None
+    why: str = "as at the first call"
     bought: dict[bytes, Array] = field(default_factory=dict)
     n: int = 1
     cellwise: bool = True
 
+    @cached_property
+    def outputs(self) -> int:
+        """How many residuals there are. Only a run that begins asks for it: one that is resumed has it in its file."""
+        if self.m is not None:
+            return self.m
+        vector = called(self.fun, self.start, self.worse)
+        self.bought[self.start.tobytes()] = vector
+        return vector.size
+
     def one(self, x: Array, component: int) -> Cell:
         """Return the m residuals at x; a number if m = 1."""
         vector = self.vector(x)
-        return vector if self.outputs > 1 else float(vector[0])
+        return vector if vector.size > 1 else float(vector[0])
 
     def vector(self, x: Array) -> Array:
         """Return the m residuals at x."""
         vector = self.bought.pop(x.tobytes(), None)
-        vector = called(self.fun, x) if vector is None else vector
-        if vector.shape != (self.outputs,):
+        vector = (
+            called(self.fun, x, self.worse, vars(self).get("outputs", self.m)) if vector is None else vector
+        )
+        m = vars(self).setdefault("outputs", self.m or vector.size)
+        if vector.shape != (m,):
             raise EvaluationError(
-                f"residuals(x) returned {len(vector)} numbers, and should return {self.outputs} at every x: fill what is missing with 0.",
+                f"residuals(x) returned {len(vector)} numbers, and should return {m} at every x, {self.why}: fill what is missing with 0.",
                 point=x,
             )
         if self.worse is not None and (np.abs(vector) >= self.worse).any():
-            return np.full(self.outputs, WORST)
+            return np.full(m, WORST)
         if not np.isfinite(vector).all():
             k = int(np.flatnonzero(~np.isfinite(vector))[0])
             raise EvaluationError(
-                f"Residual {k} of {self.outputs} is {vector[k]}: return np.inf where a simulation fails, and write worse=np.inf.",
+                f"Residual {k} of {m} is {vector[k]}: return np.inf where a simulation fails, and write worse=np.inf.",
                 point=x,
             )
         return vector
@@ -80,8 +98,8 @@ class Residuals:
         return np.array([self.vector(x) for x in points])
 
 
-def called(fun: Callable[..., ArrayLike], x: Array) -> Array:
-    """Return the residuals of one call as doubles, or raise a sentence."""
+def called(fun: Callable[..., ArrayLike], x: Array, worse: float | None, m: int | None = None) -> Array:
+    """Return the residuals of one call as doubles, or raise a sentence; a single number from ``worse`` on stands for all m."""
     try:
         found = fun(np.array(x))
     except Exception as error:
@@ -96,8 +114,14 @@ def called(fun: Callable[..., ArrayLike], x: Array) -> Array:
         )
     if vector.ndim == 1 and vector.size:
         return vector
-    if found is None:
+    if vector.ndim == 0 and worse is not None and abs(vector) >= worse:
+        if m is not None:
+            return np.full(m, vector)
+        said = f"the first call returned {vector}, which does not show how many they are: give m=…"
+    elif found is None:
         said = "it returned None"
+    elif vector.ndim == 0 and np.isinf(vector):
+        said = f"it returned {vector}: write worse=np.inf if that means a simulation that fails"
     elif vector.ndim == 0:
         said = "it returned a single number: return the residuals, not the sum of their squares"
     raise EvaluationError(f"residuals(x) should return an array of all residuals; {said}.", point=x)
@@ -183,8 +207,14 @@ def least_squares(
     (True, (20, 2))
     """
     if (set is None) == (bounds is None):
-        found = "neither" if set is None else "both"
-        raise ValueError(f"least_squares needs a set or bounds=(lower, upper), and {found} was given.")
+        found = "neither was given" if set is None else "both were given. The start is written x0=…"
+        raise ValueError(f"least_squares needs a set or bounds=(lower, upper), and {found}.")
+    if "outer" in settings:
+        raise TypeError(
+            "least_squares minimises a sum of squares, and takes no outer=…: write loss=…, or zofw.minimize(f, set, n=…, outer=…)."
+        )
+    options = dict(settings.pop("options", None) or {})  # type: ignore[call-overload]
+    worse = options.pop("worse", worse)
     start = None if x0 is None else numbers("x0", x0).reshape(-1)
     if known is not None:
         start = first_known(known)
@@ -200,47 +230,35 @@ def least_squares(
         raise TypeError(f"residuals should be a function of x; got {residuals!r:.60}.")
     outer = SumOfSquares(loss, f_scale)
     _refuse_arguments(partial(residuals, **kwargs or {}), n, args)
-    settings = {**settings, "known": known, "x0": x0, "outer": outer}
+    settings = {**settings, "options": options, "known": known, "x0": x0, "outer": outer}
 
     def fun(x: Array, *component: int) -> ArrayLike:
         return residuals(x, *component, *args, **(kwargs or {}))
 
     problem: Problem
     if n is None:
-        problem = _problem(fun, dim, m, worse, region, start, settings)
+        first, why = starting_point(region, dim, start)[0], "as at the first call"
+        if m is not None:
+            m, why = size("m", m), f"as m={m} says"
+        elif known is not None:
+            m, why = _width(known[1]), "as known=(X, values) has"
+        problem = Residuals(fun, dim, first, m, worse, why)
     else:
-        problem = BlackBox(lambda x, i: fun(x, i), dim=dim, n=n)
+        problem = BlackBox(lambda x, i: fun(x, i), dim=dim, n=n, worse=worse)
     result = solve(problem, region, **settings)  # type: ignore[arg-type]
     if "jac" in result:
         result["covariance"] = _covariance(np.asarray(result["jac"]), result.fun)
     return result
 
 
-def _problem(
-    fun: Callable[..., ArrayLike],
-    dim: int,
-    m: int | None,
-    worse: float | None,
-    region: Region,
-    start: Array | None,
-    settings: Mapping[str, object],
-) -> Residuals:
-    """Return residuals as a problem; a first call shows m unless it is given or known."""
-    known, path = settings.get("known"), settings.get("checkpoint")
-    if m is None and isinstance(known, (tuple, list)):
-        rows = numbers("values of known=(X, values)", known[1])
-        if rows.ndim != 2:
-            raise ValueError(
-                f"known=(X, values) of least_squares has all residuals at every point, (k, m); got values of shape {rows.shape}."
-            )
-        m = rows.shape[1]
-    if m is not None:
-        return Residuals(fun, dim, m, worse)
-    if isinstance(path, (str, os.PathLike)) and settings.get("resume") and os.path.exists(path):
-        raise ValueError("A run that is resumed does not call residuals for their number: give m=….")
-    first = starting_point(region, dim, start)[0]
-    vector = called(fun, first)
-    return Residuals(fun, dim, vector.size, worse, {first.tobytes(): vector})
+def _width(values: ArrayLike) -> int:
+    """Return how many residuals known points have."""
+    rows = numbers("values of known=(X, values)", values)
+    if rows.ndim != 2:
+        raise ValueError(
+            f"known=(X, values) of least_squares has all residuals at every point, (k, m); got values of shape {rows.shape}."
+        )
+    return int(rows.shape[1])
 
 
 def _box(bounds: Bounds | Sequence[ArrayLike], start: Array | None) -> SetLike:

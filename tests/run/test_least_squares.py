@@ -133,12 +133,42 @@ def test_failed_simulations_are_kept_away_from():
     assert found.fun <= 1.2 * free.cost
 
 
+def test_a_simulation_that_fails_may_return_infinity_alone():
+    whole = lambda p: model(p) if p[0] < 2.9 else np.full(20, np.inf)  # noqa: E731
+    alone = lambda p: model(p) if p[0] < 2.9 else np.inf  # noqa: E731
+    found = zofw.least_squares(whole, BOX, worse=np.inf, budget=40, **GIVEN)
+    for given in ({"worse": np.inf}, {"options": {"worse": np.inf}}):
+        same = zofw.least_squares(alone, BOX, budget=40, **given, **GIVEN)
+        np.testing.assert_array_equal(same.x, found.x)
+    parts = zofw.least_squares(lambda p, i: whole(p)[i], BOX, n=20, worse=np.inf, budget=600, **GIVEN)
+    assert parts.x[0] < 2.9
+    with pytest.raises(zofw.EvaluationError, match=r"it returned inf: write worse=np.inf"):
+        zofw.least_squares(alone, BOX, budget=40, **GIVEN)
+    with pytest.raises(zofw.EvaluationError, match="does not show how many they are: give m=…"):
+        zofw.least_squares(lambda p: np.inf, BOX, worse=np.inf, budget=40, **GIVEN)
+
+
+def test_the_same_script_again_continues_a_run_without_m(tmp_path):
+    asked = {**GIVEN, "checkpoint": tmp_path / "run.npz", "resume": "auto"}
+    calls = []
+    residuals = lambda p: calls.append(1) or model(p)  # noqa: E731
+    zofw.least_squares(residuals, BOX, budget=9, **asked)
+    found = zofw.least_squares(residuals, BOX, budget=20, **asked)
+    np.testing.assert_array_equal(found.x, zofw.least_squares(model, BOX, budget=20, **GIVEN).x)
+    assert len(calls) == found.nfev
+    again = zofw.least_squares(residuals, BOX, budget=20, **asked)
+    assert len(calls) == found.nfev and again.nfev == found.nfev
+    with pytest.raises(FileExistsError):  # before anything is asked
+        zofw.least_squares(residuals, BOX, budget=20, **{**asked, "resume": False})
+    assert len(calls) == found.nfev
+
+
 @pytest.mark.parametrize(
     "fun, said",
     [
         (
             lambda p: model(p)[: 20 if p[0] == 1 else 19],
-            "returned 19 numbers, and should return 20 at every x: fill",
+            "returned 19 numbers, and should return 20 at every x, as at the first call: fill",
         ),
         (lambda p: np.where(np.arange(20) == 4, np.nan, model(p)), "Residual 4 of 20 is nan"),
         (lambda p: 1 / 0, "residuals raised ZeroDivisionError"),
@@ -157,8 +187,15 @@ def test_what_residuals_return_is_checked(fun, said):
 
 
 def test_wrong_settings_are_refused():
-    with pytest.raises(ValueError, match="and both was given"):
-        zofw.least_squares(model, BOX, bounds=(0, 1), x0=[1, 1], budget=9)
+    with pytest.raises(ValueError, match=r"both were given\. The start is written x0=…"):
+        zofw.least_squares(model, [1, 1], bounds=(0, 1), budget=9)
+    with pytest.raises(ValueError, match="m should be a whole number of at least 1; got 0"):
+        zofw.least_squares(model, BOX, m=0, budget=9)
+    with pytest.raises(TypeError, match=r"takes no outer=…: write loss=…, or zofw.minimize"):
+        zofw.least_squares(model, BOX, outer=outer.Worst(), budget=9)
+    for name, said in (("max_nfev", "budget=…"), ("ftol", "gap_tol=…"), ("x_scale", "leave it out")):
+        with pytest.raises(TypeError, match=f"no argument '{name}'; .*{said}"):
+            zofw.least_squares(model, BOX, budget=9, **{name: 1.0})
     with pytest.raises(ValueError, match="loss should be one of linear"):
         zofw.least_squares(model, BOX, loss="l7", budget=9, **GIVEN)
     with pytest.raises(TypeError, match=r"missing a required argument: 'i'. .* residuals\(x, i\), with n=…"):
@@ -169,6 +206,8 @@ def test_wrong_settings_are_refused():
         ValueError, match=r"all residuals at every point, \(k, m\); got values of shape \(1,\)"
     ):
         zofw.least_squares(model, BOX, known=([[1.0, 1.0]], [3.0]), budget=9)
+    with pytest.raises(zofw.EvaluationError, match="20 numbers, and should return 5 at every x, as known="):
+        zofw.least_squares(model, BOX, known=(np.ones((4, 2)), np.ones((4, 5))), budget=9)
     with pytest.raises(ValueError, match="points with 3 numbers, and Box"):
         zofw.least_squares(model, BOX, known=([[1.0, 1.0, 1.0]], [model([1, 1])]), budget=9)
     with pytest.raises(ValueError, match=r"their values, \(m, 20\)"):

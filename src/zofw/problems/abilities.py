@@ -84,7 +84,7 @@ class Able(Problem, Protocol):
 
 PARTS = ("sizes", "part", "tiles", "owner", "local", "sums", "blame")
 OPTIONAL = (
-    *PARTS, "rows_at_once", "tall", "at_once", "cellwise", "outputs", "dtype", "pairs", "one", "asks", "value",
+    *PARTS, "rows_at_once", "tall", "at_once", "cellwise", "dtype", "pairs", "one", "asks", "value",
     "gradient", "pattern",
 )  # fmt: skip
 
@@ -113,7 +113,6 @@ class Abilities:
     gradient: Callable[[Array], Array] | None
     pattern: Callable[[Batch], Pattern | None] | None
     dtype: DTypeLike
-    outputs: int
 
 
 MEMO = "_zofw_abilities"
@@ -160,5 +159,4 @@ def _abilities(problem: Problem) -> Abilities:
         gradient=own["gradient"],
         pattern=pattern,
         dtype=np.float64 if own["dtype"] is None else own["dtype"],
-        outputs=own["outputs"] or 1,
     )

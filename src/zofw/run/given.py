@@ -28,6 +28,7 @@ A_SETTING = (
     "it is a setting of a method: method=zofw.ZSFWDVR(batch_size=…, directions=…, step_size=…, radius=…)"
 )
 EVALUATIONS = "write budget=…, the most evaluations"
+TOLERANCE = "write gap_tol=…, which is compared with a bound of the Frank-Wolfe gap"
 WORKERS = "write workers=…, the number of evaluations side by side"
 
 ELSEWHERE = {
@@ -38,12 +39,15 @@ ELSEWHERE = {
     "direction": "return −f(x) from the function to maximise f",
     "directions": A_SETTING,
     "disp": "write options={'progress': True}",
+    "ftol": TOLERANCE,
+    "gtol": TOLERANCE,
     "integrality": "every set is convex, so x is not whole; round the result, or use another library",
     "jac": "only values are used; leave it out",
     "law": A_SETTING,
     "learning_rate": A_SETTING,
     "lr": A_SETTING,
     "max_evals": EVALUATIONS,
+    "max_nfev": EVALUATIONS,
     "maximize": "return −f(x) from the function",
     "maxfev": EVALUATIONS,
     "maxfun": EVALUATIONS,
@@ -58,8 +62,10 @@ ELSEWHERE = {
     "seed": "write rng=…",
     "sigma0": "no method here has a first step size of this kind; leave it out",
     "step_size": A_SETTING,
-    "tol": "write gap_tol=…, which is compared with a bound of the Frank-Wolfe gap",
+    "tol": TOLERANCE,
     "verbose": "write options={'progress': True}",
+    "x_scale": "variables are scaled by the widths of the set; leave it out",
+    "xtol": TOLERANCE,
 }
 
 

@@ -283,10 +283,13 @@ def _session(
     executor: ExecutorLike | None,
 ) -> Session:
     """Return the run in the files, if it is the one that was asked for; else a new one, which is kept there."""
-    problem, outer = answering.problem, settings.get("outer")
+    problem, outer, saved = answering.problem, settings.get("outer"), files is not None and files.exists
+    outputs = (
+        1 if saved else getattr(problem, "outputs", 1)
+    )  # a first call may show it, before workers copy the problem
     number, reason = _employ(answering, workers, executor)
     settings |= {"dim": problem.dim, "n": problem.n}
-    if files is not None and files.exists:
+    if files is not None and saved:
         settings |= {} if workers is None else {"workers": number}
         session = Session.resume(files, **settings, **_attached(answering, True))
         if workers is executor is None:
@@ -294,7 +297,7 @@ def _session(
         return session
     diagnosed = settings.get("diagnose") is not None or is_first_order(settings.get("method", "auto"))
     attached = {} if outer else _attached(answering, diagnosed)
-    session = Session(workers=number, outputs=abilities(problem).outputs, **attached, **settings)
+    session = Session(workers=number, outputs=outputs, **attached, **settings)
     session.run.reasons |= reason
     if files is not None:
         session.write_to(files)
