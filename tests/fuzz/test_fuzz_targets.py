@@ -28,6 +28,8 @@ DAMAGE = st.lists(
     max_size=6,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*journal is:UserWarning")
+
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_seeds_are_taken(target):

@@ -269,13 +269,36 @@ def test_a_journal_that_is_damaged_or_of_another_run(tmp_path, caplog):
         died(one, 70)
     journal = Path(f"{path}.journal")
     paid, text = zofw.Session.resume(path).nfev, bytearray(journal.read_bytes())
+    text[60] ^= 1  # of the checkpoint with which it begins
+    journal.write_bytes(text)
+    assert zofw.Session.resume(path).nfev == paid and "is damaged" not in caplog.text
     text[60] ^= 1
+    text[62 + int.from_bytes(text[26:34], "little")] ^= 1
     journal.write_bytes(text)
     assert zofw.Session.resume(path).nfev < paid and "is damaged after its first 0 entries" in caplog.text
     assert journal.read_bytes() == bytes(text)
     shutil.copy(f"{other}.journal", journal)
     with pytest.raises(zofw.FileError, match="journal of another run"):
         zofw.Session.resume(path)
+
+
+@pytest.mark.parametrize("damage", ["flipped", "short", "cut", "gone"])
+def test_answers_that_a_damaged_log_has_lost_are_mentioned(damage, tmp_path):
+    path = tmp_path / "run.npz"
+    f, journal = died(path, 70), Path(f"{path}.journal")
+    text = bytearray(journal.read_bytes())
+    text[62 + int.from_bytes(text[26:34], "little")] ^= 1
+    journal.write_bytes({"flipped": bytes(text), "short": b"rubbish", "cut": text[:500], "gone": b""}[damage])
+    words = {
+        "flipped": r"evaluated again, at least \d+ paid answers\. A copy of the damaged log is in .*npz\.broken",
+        "short": r"damaged after its first 0 entries.* A copy of the damaged log is in .*npz\.broken",
+        "cut": r"cut off before its first answer.* made of 0 paid answers.*npz\.broken",
+        "gone": r"is missing: .* made of 0 paid answers",
+    }
+    if damage == "gone":
+        journal.unlink()
+    with pytest.warns(UserWarning, match=words[damage]):
+        zofw.resume(path, f)
 
 
 def test_a_session_does_not_write_over_a_run_that_goes_on(tmp_path):

@@ -24,6 +24,8 @@ from zofw.run.session.answer_checks import check_answer
 
 quick = examples(60)
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*journal is:UserWarning")
+
 
 @pytest.fixture(scope="module")
 def run():

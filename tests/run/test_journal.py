@@ -77,8 +77,17 @@ def test_a_flipped_byte_ends_the_reading_and_is_called_damage_unless_it_is_in_th
         broken[position] ^= 1
         path.write_bytes(bytes(broken))
         reading = read(path, IDENTITY)
-        assert len(reading.events) < len(EVENTS)
+        assert len(reading.events) < len(EVENTS) or not reading.base
         assert all(serial == k for k, (serial, _) in enumerate(reading.events))
+
+
+def test_events_behind_a_damaged_checkpoint_are_read_and_answers_behind_a_damaged_event_are_counted(path):
+    whole = path.read_bytes()
+    first = HEAD.size + 2 * FRAME.size + FRAME.unpack_from(whole, HEAD.size)[0]
+    for position, events, lost in ((HEAD.size + 60, 8, ()), (first + 40, 0, (1, 2))):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        reading = read(path, IDENTITY)
+        assert (len(reading.events), reading.lost, reading.damaged) == (events, lost, events == 0)
 
 
 def test_entries_cannot_be_left_out_or_exchanged(path):

@@ -205,7 +205,7 @@ def test_the_log_alone_gives_the_run(damage, tmp_path, monkeypatch, caplog):
     assert sorted(os.listdir(tmp_path)) == ["paid", "run.npz", "run.npz.journal"]
     path.write_bytes(b"")
     log.write_bytes(b"")
-    with pytest.raises(zofw.FileError, match=r"run\.npz is not a zofw checkpoint"):
+    with pytest.raises(zofw.FileError, match=r"run\.npz is not a zofw checkpoint.* Put a copy"):
         zofw.resume(path, f)
 
 

@@ -248,16 +248,22 @@ class Reading:
     size: int
     digest: bytes
     damaged: bool  # True if something other than one torn entry at the end was left out
+    lost: tuple[int, ...] = ()  # serials of sound answers behind the damage
 
 
 def read(path: Path, identity: bytes | None = None) -> Reading:
-    """Return the entries up to the first that is torn or damaged; refuse the log of another run."""
+    """Return the entries up to the first that is torn or damaged; refuse the log of another run.
+
+    Events behind a damaged first checkpoint are sound: the next digest depends on the one that is written.
+    """
     text = path.read_bytes()
     if len(text) < HEAD.size:
         return Reading(b"", [], 0, b"", not LETTERS.startswith(text[: len(LETTERS)]))
     letters, version, owner = HEAD.unpack_from(text)
     if letters != LETTERS:
-        raise FileError(f"{path} is not a journal of zofw.")
+        raise FileError(
+            f"{path} is not a journal of zofw. Move it away to go on from the checkpoint beside it."
+        )
     if version != VERSION:
         raise FileError(other_version(path, version, VERSION))
     if identity is not None and owner != identity:
@@ -271,18 +277,35 @@ def read(path: Path, identity: bytes | None = None) -> Reading:
             break
         if not length and not any(text[at:]):
             break  # room that was reserved
-        if _digest(body, digest) != expected:
-            torn = not any(text[at + FRAME.size + length :])  # nothing behind it, or reserved room
-            return Reading(base, events, at, digest, damaged=not torn)
+        end = at + FRAME.size + length
+        sound, first = _digest(body, digest) == expected, at == HEAD.size
+        if not sound and not (first and body[:1] == bytes([BASE])):
+            torn = not any(text[end:])  # nothing behind it, or reserved room
+            return Reading(base, events, at, digest, not torn, answers(text, end, expected))
         try:
-            if base:
+            if not first:
                 events.append(unpack(body))
-            else:
+            elif sound:
                 base = body[BODY.size :]
         except (ValueError, struct.error, IndexError, TypeError):
-            return Reading(base, events, at, digest, damaged=True)
-        at, digest = at + FRAME.size + length, expected
+            return Reading(base, events, at, digest, True, answers(text, end, expected))
+        at, digest = end, expected
     return Reading(base, events, at, digest, damaged=False)
+
+
+def answers(text: bytes, at: int, digest: bytes) -> tuple[int, ...]:
+    """Return the serials of sound answers that follow a damaged entry."""
+    found, kinds = [], {FORMS[kind].kind for kind in (Answered, Part)}
+    while len(text) - at >= FRAME.size:
+        length, expected = FRAME.unpack_from(text, at)
+        body = text[at + FRAME.size : at + FRAME.size + length]
+        if not BODY.size <= length == len(body):
+            break
+        kind, serial, *_ = BODY.unpack_from(body)
+        if kind in kinds and _digest(body, digest) == expected:
+            found.append(serial)
+        at, digest = at + FRAME.size + length, expected
+    return tuple(found)
 
 
 def _digest(text: bytes, previous: bytes) -> bytes:

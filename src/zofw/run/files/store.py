@@ -18,6 +18,7 @@ import os
 import re
 import struct
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ from zofw.run.files.documents import (
 from zofw.run.files.journal import Journal, Reading
 from zofw.run.files.lock import Lock
 from zofw.run.record.run import Run
+from zofw.run.record.status import Status
 from zofw.run.session.events import Answered, Event, Part
 from zofw.storage import rename_over, write_whole
 
@@ -59,6 +61,7 @@ class Saved:
 
     run: Run
     events: tuple[Event, ...] = ()
+    logged: bool = False  # a log is kept beside it
 
     @property
     def numbered(self) -> list[tuple[int, Event]]:
@@ -73,7 +76,7 @@ def encodable(saved: Saved) -> Saved:
         run = dataclasses.replace(run, set=None)
     if not can_encode(run.outer):
         run = dataclasses.replace(run, outer=None)
-    return Saved(run, saved.events)
+    return Saved(run, saved.events, saved.logged)
 
 
 def write_alone(saved: Saved, path: Path) -> None:
@@ -101,7 +104,7 @@ def _as_saved(found: object, path: Path) -> Saved:
         events = tuple(journal.unpack(journal.pack(0, event))[1] for event in found.events)
     except (AttributeError, LookupError, TypeError, ValueError, struct.error) as error:
         raise FileError(f"{path} has an event that no run can have written: {error}") from error
-    return Saved(found.run, events)
+    return Saved(found.run, events, found.logged)
 
 
 class MemoryStore:
@@ -167,7 +170,7 @@ class RunFiles:
         """Write the first checkpoint and a log that begins with it, before anything is paid."""
         with self._sentences():
             self.journal_path.unlink(missing_ok=True)
-            written = encodable(saved)
+            written = encodable(dataclasses.replace(saved, logged=True))
             write_document(self.path, "checkpoint", VERSION, written)
             self._renew(written)
 
@@ -186,7 +189,7 @@ class RunFiles:
         """Write a checkpoint; a log that has grown long begins again with it."""
         began = time.monotonic()
         with self._sentences():
-            written = encodable(Saved(run))
+            written = encodable(Saved(run, logged=True))
             if self._journal is not None:
                 self._journal.sync()
             write_document(self.path, "checkpoint", VERSION, written)
@@ -244,17 +247,41 @@ class RunFiles:
         """
         taken: list[T] = []
         saved, reading, renew = read_saved(self.path, known, lambda run: taken.append(sound(run)))
+        loss = said_of_loss(saved, reading, self.journal_path)
         with self._sentences():
             if reading is None or renew:
-                if reading is not None and reading.damaged:
+                if reading is not None and (reading.damaged or loss):
                     content = self.journal_path.read_bytes()
                     write_whole(self.broken, lambda stream: stream.write(content))
-                    logger.warning("A copy of the damaged log is in %s.", self.broken)
+                    kept = f"A copy of the damaged log is in {self.broken}."
+                    logger.warning("%s", kept)
+                    loss = f"{loss} {kept}" if loss else ""
                 self._renew(encodable(saved))
             else:
                 identity = bytes.fromhex(saved.run.identity)
                 self._journal = Journal(self.journal_path, identity, reading.size, reading.digest)
+        if loss:
+            warnings.warn(loss, UserWarning, stacklevel=5)
         return taken[-1], saved
+
+
+def said_of_loss(saved: Saved, reading: Reading | None, path: Path) -> str:
+    """Say which answers a damaged or missing log has lost; nothing if it has all."""
+    run, paid = saved.run, sum(saved.run.ledger.values())
+    if reading is not None and reading.damaged:
+        lost = sum(serial >= run.serial for serial in reading.lost)
+        many = f", at least {lost} paid answers" if lost else ""
+        return (
+            f"{path} is damaged after its first {len(reading.events)} entries; what follows them and is not in "
+            f"the checkpoint is evaluated again{many}."
+        )
+    kept = reading is not None and (reading.base or reading.events)
+    if kept or not saved.logged or run.status is not Status.RUNNING:
+        return ""
+    return (
+        f"{path} is {'missing' if reading is None else 'cut off before its first answer'}: the run goes on from the "
+        f"checkpoint beside it, which is made of {paid} paid answers. Any that came later are evaluated again."
+    )
 
 
 def read_saved(
@@ -276,25 +303,26 @@ def read_saved(
         saved, error = None, unsound
     if beside.exists():
         reading = journal.read(beside, None if saved is None else bytes.fromhex(saved.run.identity))
-    if reading is not None and reading.damaged:
-        logger.warning(
-            "%s is damaged after its first %d entries; what follows them is evaluated again.",
-            beside,
-            len(reading.events),
-        )
     if saved is None:
         if reading is None or not reading.base:
-            raise error or FileNotFoundError(path)
+            if not beside.exists() or error is None:
+                raise error or FileNotFoundError(path)
+            raise FileError(
+                f"{error} The log beside it, {beside}, is damaged too. Put a copy of either in its place, or begin "
+                "the run again under another name."
+            ) from error
         if isinstance(error, FileError):
             logger.warning("%s The log beside it, %s, gives the run.", error, beside)
         saved = _as_saved(parse_document(reading.base, beside, "checkpoint", VERSION, known), beside)
         sound(saved.run)
+    if loss := said_of_loss(saved, reading, beside):
+        logger.warning("%s", loss)
     first, written = saved.run.serial, reading.events if reading is not None else []
     events = dict(written) | dict(saved.numbered)
     kept = list(itertools.takewhile(lambda event: event, (events.get(n) for n in itertools.count(first))))
     gap = bool(written) and written[-1][0] + 1 < first
     renew = reading is None or reading.damaged or not reading.base or bool(saved.events) or gap
-    return Saved(saved.run, tuple(event for event in kept if event)), reading, renew
+    return Saved(saved.run, tuple(event for event in kept if event), saved.logged), reading, renew
 
 
 def read_log(path: Path, known: Classes) -> Saved:
