@@ -114,6 +114,17 @@ REFUSED = {
     "SciPy's fmin": (lambda: zofw.fmin, AttributeError, "write zofw.minimize(f, set, budget=…)"),
     "an outer function by its name": (lambda: zofw.CVaR, AttributeError, "write zofw.outer.CVaR"),
     "options that are none": (lambda: run(options="max_time"), TypeError, "options should be a dictionary, such as {'max_time': 3600}"),
+    "an argument as an option": (
+        lambda: run(options={"budget": 3}), TypeError, "no option 'budget'; write budget=… as an argument of minimize."
+    ),
+    "a misspelt option": (lambda: run(options={"max_tme": 3}), TypeError, "no option 'max_tme'; did you mean max_time?"),
+    "order by text": (lambda: run(options={"in_order": "no"}), TypeError, "in_order should be True or False; got 'no'."),
+    "progress by text": (lambda: run(options={"progress": "yes"}), TypeError, "progress should be True or False; got 'yes'."),
+    "structure by a number": (lambda: run(options={"structure": 3}), TypeError, "structure should be True or False; got 3."),
+    "inside by text": (lambda: run(inside="yes"), TypeError, "inside should be True or False; got 'yes'."),
+    "a tail by text": (lambda: zofw.outer.CVaR("a"), ValueError, "alpha of CVaR should lie in [0, 1); got 'a'."),
+    "a tail in percent": (lambda: zofw.outer.CVaR(90), ValueError, "alpha of CVaR should lie in [0, 1); got 90."),
+    "a share in percent": (lambda: zofw.outer.Quantile(90), ValueError, "q of Quantile should lie in (0, 1]; got 90."),
     "a folder for a file": (lambda: run(checkpoint=gettempdir()), OSError, r"^[^\[]+ is a folder. Give the name of a file, such as .+run.npz$"),
     "a path that is none": (lambda: run(checkpoint=True), TypeError, "the path of a file; got True"),
 }  # fmt: skip

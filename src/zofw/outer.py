@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -208,10 +209,8 @@ class CVaR(Ranked):
     alpha: float = 0.9
     failures: float = 0.1
 
-    def check(self, size: int) -> None:
-        """Refuse an alpha outside [0, 1)."""
-        super().check(size)
-        if not 0 <= self.alpha < 1:
+    def __post_init__(self) -> None:
+        if not (isinstance(self.alpha, Real) and 0 <= self.alpha < 1):
             raise ValueError(f"alpha of CVaR should lie in [0, 1); got {self.alpha!r}.")
 
     def ranks(self, count: int) -> Array:
@@ -236,10 +235,8 @@ class Quantile(Ranked):
     q: float = 0.5
     failures: float = 0.1
 
-    def check(self, size: int) -> None:
-        """Refuse a q outside (0, 1]."""
-        super().check(size)
-        if not 0 < self.q <= 1:
+    def __post_init__(self) -> None:
+        if not (isinstance(self.q, Real) and 0 < self.q <= 1):
             raise ValueError(f"q of Quantile should lie in (0, 1]; got {self.q!r}.")
 
     def ranks(self, count: int) -> Array:

@@ -6,7 +6,7 @@ import difflib
 import inspect
 import logging
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import numpy as np
@@ -69,14 +69,19 @@ ELSEWHERE = {
 }
 
 
-def refuse(unknown: Mapping[str, object], function: Callable[..., object]) -> None:
-    """Raise TypeError for keywords that a function does not have, with the right names where other libraries have them."""
+def refuse(
+    unknown: Iterable[str], function: Callable[..., object], options: Iterable[str] | None = None
+) -> None:
+    """Raise TypeError for keywords, or ``options``, that a function does not have, with the right names where there are such."""
+    arguments = [*inspect.signature(function).parameters]
+    kind, names = ("argument", arguments) if options is None else ("option", sorted(options))
     for name in unknown:
-        names = [*inspect.signature(function).parameters]
         advice = f"{ELSEWHERE.get(name, 'it has ' + ', '.join(names))}."
-        if name not in ELSEWHERE and (near := difflib.get_close_matches(name, names, 1)):
+        if name in arguments:
+            advice = f"write {name}=… as an argument of {function.__name__}."
+        elif name not in ELSEWHERE and (near := difflib.get_close_matches(name, names, 1)):
             advice = f"did you mean {near[0]}?"
-        raise TypeError(f"{function.__name__} has no argument {name!r}; {advice}")
+        raise TypeError(f"{function.__name__} has no {kind} {name!r}; {advice}")
 
 
 def numbers(name: str, given: object) -> Array:

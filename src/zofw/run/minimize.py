@@ -19,9 +19,9 @@ from zofw.run.answering.engine import ExecutorError, Here
 from zofw.run.answering.policy import Retry, as_policy
 from zofw.run.answering.signals import Signals, look
 from zofw.run.files.store import RunFiles
-from zofw.run.given import ELSEWHERE, as_problem, first_known, numbers, refuse
+from zofw.run.given import as_problem, first_known, numbers, refuse
 from zofw.run.session.session import Observer, Session
-from zofw.run.spec import OF_OPTIONS, Given, Keywords, LimitSettings, Settings, hands, with_settings
+from zofw.run.spec import OF_OPTIONS, Given, Keywords, LimitSettings, Settings, hands, switch, with_settings
 from zofw.sets import Region, SetLike, as_set, without_dictionaries
 
 if TYPE_CHECKING:
@@ -126,12 +126,10 @@ def minimize(
 
 def _gathered(options: Mapping[str, object], settings: Keywords) -> Keywords:
     """Return options and settings as keywords of :func:`_solve`; warn of options that are keywords of their own."""
-    refuse(dict.fromkeys(settings.keys() - Settings.__annotations__.keys() - DEPRECATED.keys(), 0), minimize)
+    refuse(settings.keys() - Settings.__annotations__.keys() - DEPRECATED.keys(), minimize)
     if not isinstance(options, Mapping):
         raise TypeError(f"options should be a dictionary, such as {{'max_time': 3600}}; got {options!r:.60}.")
-    for name in options.keys() - OPTIONS.keys():
-        advice = ELSEWHERE.get(name, "there are " + ", ".join(sorted(OPTIONS)))
-        raise TypeError(f"minimize has no option {name!r}; {advice}.")
+    refuse(options.keys() - OPTIONS.keys(), minimize, OPTIONS)
     for name in settings.keys() & DEPRECATED.keys():
         deprecated_keyword(name, since="0.2", removed="0.4", instead=DEPRECATED[name], stacklevel=4)
     limits = LimitSettings.__annotations__
@@ -172,7 +170,8 @@ def _solve(
     **settings: Given,
 ) -> Result:
     """Return the result of a run, every option a keyword of its own; None as a limit lifts a saved one."""
-    refuse({name: 0 for name in settings if name not in Settings.__annotations__}, minimize)
+    refuse(settings.keys() - Settings.__annotations__.keys(), minimize)
+    progress = switch("progress", progress)
     if resume not in (False, True, "auto"):
         raise ValueError(f"resume should be True, False or 'auto'; got {resume!r}.")
     if checkpoint is not None and not isinstance(checkpoint, (str, os.PathLike)):

@@ -100,6 +100,13 @@ def distance(name: str, given: Given) -> float:
     return float(given)
 
 
+def switch(name: str, given: Given) -> bool | None:
+    """Return True or False, or None for the default."""
+    if given is not None and not isinstance(given, (bool, np.bool_)):
+        raise TypeError(f"{name} should be True or False; got {given!r:.60}.")
+    return None if given is None else bool(given)
+
+
 def of_components(name: str, given: Given) -> Outer | None:
     """Return a function of the components, or None."""
     if given is not None and (isinstance(given, type) or not isinstance(given, Outer)):
@@ -151,7 +158,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for one in dataclasses.fields(self):
-            check = one.metadata.get("check")
+            check = one.metadata.get("check") or (switch if str(one.type).startswith("bool") else None)
             if check is not None:
                 vars(self)[one.name] = check(one.name, vars(self)[one.name])
 

@@ -118,7 +118,7 @@ class Session:
         outputs: int = 1,
         **settings: Unpack[Settings],
     ) -> None:
-        refuse({name: 0 for name in settings if name not in Settings.__annotations__}, Session)
+        refuse(settings.keys() - Settings.__annotations__.keys(), Session)
         spec = Spec(set=set, dim=dim, n=n, outputs=outputs, **settings)
         attached = Attached(None, None, objective, gradient, pattern, observers, dtype)
         self.take(*begin(spec, attached), attached)
