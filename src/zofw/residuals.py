@@ -188,7 +188,7 @@ def least_squares(
         Points that were evaluated before and their residuals, (k, d) and (k, m), instead of x0.
     settings
         Everything else that :func:`zofw.minimize` takes: ``budget``, ``rng``, ``checkpoint``,
-        ``executor``, ``on_error``, …
+        ``workers``, ``on_error``, …
 
     Returns
     -------

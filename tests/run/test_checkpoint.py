@@ -263,6 +263,20 @@ def test_other_limits_hold_behind_the_journal(tmp_path):
     assert session.ask() is None and session.nfev == paid
 
 
+@pytest.mark.parametrize("resume", ["auto", True])
+@pytest.mark.parametrize("log", [b"garbage" * 50, b"", None])
+def test_a_run_whose_files_are_both_broken_says_what_to_do(resume, log, tmp_path):
+    path, beside = tmp_path / "run.npz", tmp_path / "run.npz.journal"
+    path.write_bytes(b"garbage" * 50)
+    if log is not None:
+        beside.write_bytes(log)
+    state = "missing" if log is None else "damaged too"
+    with pytest.raises(
+        zofw.FileError, match=rf"\. The log beside it, .+journal, is {state}\. Put a copy of either"
+    ):
+        zofw.minimize(lambda x: x @ x, "simplex", dim=3, budget=30, checkpoint=path, resume=resume)
+
+
 def test_a_journal_that_is_damaged_or_of_another_run(tmp_path, caplog):
     path, other = tmp_path / "run.npz", tmp_path / "other.npz"
     for one in (path, other):

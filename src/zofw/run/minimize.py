@@ -87,8 +87,8 @@ def minimize(
     resume
         What to do with a run that is already in ``checkpoint``: False refuses, so that a paid run is never overwritten;
         True continues it, bit for bit, or refuses where there is none; "auto" continues it or begins one. A run that is
-        continued keeps its own settings: ``set``, ``method`` and ``rng`` may be given again and must agree, x0 is not
-        looked at, and limits that are given replace the saved ones.
+        continued keeps its own settings: ``set``, ``method``, ``rng`` and ``gap_tol`` may be given again and must agree, x0 is
+        not looked at, and ``budget``, ``max_iter``, ``max_lmo``, ``max_time`` and ``target`` replace the saved ones.
     on_error
         When the objective raises, returns NaN, infinity or the wrong shape, or takes too long: "raise" an
         :class:`~zofw.EvaluationError` with the run saved, "skip" to go on without the component, or with the point as

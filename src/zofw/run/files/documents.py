@@ -186,7 +186,7 @@ def parse_document(
             _digest(arrays[name]) == digest for name, digest in head["arrays"].items()
         )
     except Exception as error:  # the readers of zip, npy and JSON have a dozen kinds between them
-        raise FileError(f"{path} is not a zofw {kind}, or it is broken: {error}") from error
+        raise FileError(f"{path} is not a zofw {kind}, or it is broken ({error}).") from error
     if found[0] != kind:
         raise FileError(f"{path} is a zofw {found[0]}; a {kind} was expected.")
     if found[1] != version:

@@ -301,14 +301,19 @@ def read_saved(
         saved, error = None, missing
     except FileError as unsound:
         saved, error = None, unsound
-    if beside.exists():
-        reading = journal.read(beside, None if saved is None else bytes.fromhex(saved.run.identity))
+    try:
+        if beside.exists():
+            reading = journal.read(beside, None if saved is None else bytes.fromhex(saved.run.identity))
+    except FileError:
+        if not isinstance(error, FileError):
+            raise
     if saved is None:
         if reading is None or not reading.base:
-            if not beside.exists() or error is None:
-                raise error or FileNotFoundError(path)
+            if isinstance(error, OSError) and not beside.exists():
+                raise error
+            state = "damaged too" if beside.exists() else "missing"
             raise FileError(
-                f"{error} The log beside it, {beside}, is damaged too. Put a copy of either in its place, or begin "
+                f"{error} The log beside it, {beside}, is {state}. Put a copy of either in its place, or begin "
                 "the run again under another name."
             ) from error
         if isinstance(error, FileError):
