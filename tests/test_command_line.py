@@ -132,6 +132,15 @@ def test_the_demo_solves_real_data_with_every_method(tmp_path):
     assert "<svg" in page and "explore-correct" in page
 
 
+def test_the_demo_leaves_out_methods_that_its_budget_cannot_pay_for(tmp_path):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    done = zofw_("demo", "--out", tmp_path / "demo", "--budget", 2_000, "--quiet")
+    assert "acc-szofw is left out. A budget of 2000 queries is too small" in done.stderr
+    assert "auto (the default)" in done.stdout and "\nacc-szofw " not in done.stdout
+    assert "Give at least" in zofw_("demo", "--out", tmp_path / "none", "--budget", 2, code=2).stderr
+
+
 def test_help_is_quick_because_nothing_is_imported_for_it():
     """The help of every command needs none of the packages that compute."""
     script = (

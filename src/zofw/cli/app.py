@@ -13,7 +13,7 @@ import dataclasses
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -82,6 +82,7 @@ def demo(
         own = {field.name for field in dataclasses.fields(cls)}
         methods[name] = cls(**{setting: size for setting, size in sizes if setting in own})
     methods.pop("frank-wolfe")
+    methods = _affordable(methods, problem, ball, budget)
     watch = (lambda words: None) if quiet or as_json else lambda words: console().print(words, soft_wrap=True)
     found = zofw.compare(
         problem, ball, methods, budget=budget, seeds=1, optimum=optimum, diagnose=12, watch=watch
@@ -96,6 +97,25 @@ def demo(
     figure.savefig(picture, dpi=200)
     if not as_json:
         console().print(f"figure: {picture}\nreport: {page}", soft_wrap=True)
+
+
+def _affordable(
+    methods: dict[str, Any], problem: zofw.Problem, ball: zofw.L1Ball, budget: int
+) -> dict[str, Any]:
+    """Return the methods for whose first iteration the budget pays; say which others are left out, or raise if all are."""
+    found, left = {}, {}
+    for name, method in methods.items():
+        try:
+            zofw.Session(
+                ball, dim=problem.dim, n=problem.n, method=method, budget=budget, diagnose=0, rng=0
+            ).ask()
+            found[name] = method
+        except zofw.BudgetError as error:
+            left[name] = error
+    if not found:
+        raise min(left.values(), key=lambda error: error.least)
+    errors(f"{name} is left out. {error}" for name, error in left.items())
+    return found
 
 
 @app.command()
