@@ -170,9 +170,11 @@ class RunFiles:
         """Write the first checkpoint and a log that begins with it, before anything is paid."""
         with self._sentences():
             self.journal_path.unlink(missing_ok=True)
-            written = encodable(dataclasses.replace(saved, logged=True))
+            written = encodable(saved)
             write_document(self.path, "checkpoint", VERSION, written)
             self._renew(written)
+            written = dataclasses.replace(written, logged=True)  # from here on a missing log is a loss
+            write_document(self.path, "checkpoint", VERSION, written)
 
     def append(self, serial: int, event: Event) -> None:
         """Write one event to the log."""
