@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import ClassVar
 
+import killable
 import numpy as np
 import pytest
 
@@ -290,9 +292,9 @@ def test_an_iteration_that_runs_out_of_budget_may_end_with_what_it_has():
 
     f = zofw.problems.BlackBox(lambda x: 1.0, dim=2)
     caught = zofw.minimize(f, zofw.Simplex(), method=Hungry(True), budget=7)
-    assert (caught.nit, caught.nfev, caught.status) == (1, 6, zofw.Status.BUDGET)
+    assert (caught.nit, caught.nfev, caught.status) == (1, 7, zofw.Status.BUDGET)
     dropped = zofw.minimize(f, zofw.Simplex(), method=Hungry(False), budget=7)
-    assert (dropped.nit, dropped.nfev, dropped.status) == (0, 6, zofw.Status.BUDGET)
+    assert (dropped.nit, dropped.nfev, dropped.status) == (0, 7, zofw.Status.BUDGET)
 
 
 def test_logging_is_plain(caplog):
@@ -430,3 +432,37 @@ def test_the_error_of_a_sampled_value_is_that_of_a_sample_without_replacement():
     stated = values.var(ddof=1) / m * (1 - m / n)
     assert m < n and np.mean(squares) == pytest.approx(stated, rel=0.04)
     assert np.var(means) == pytest.approx(stated, rel=0.15)
+
+
+def test_the_whole_budget_is_spent_where_f_at_x_is_paid_and_a_resumed_run_spends_the_same(tmp_path):
+    def f(x):
+        return float(((x - 0.3) ** 2).sum() + np.sin(9 * x[0]) * x[1])
+
+    box = [(-1, 1)] * 3
+    for budget in (7, 12, 20):
+        whole = zofw.minimize(f, box, budget=budget, rng=0)
+        assert whole.nfev == budget and whole.message == f"The run spent {budget} of {budget} queries."
+        for last in range(budget - 3, budget):
+            made = itertools.count()
+
+            path = tmp_path / f"{budget}-{last}.npz"
+            settings = {"budget": budget, "rng": 0, "checkpoint": path}
+            with killable.killed(path) as die:
+
+                def dying(x, last=last, made=made, die=die):
+                    if next(made) == last:
+                        die()
+                    return f(x)
+
+                zofw.minimize(dying, box, **settings)
+            again = zofw.minimize(f, box, **settings, resume="auto")
+            assert again.x.tobytes() == whole.x.tobytes() and again.nfev == budget
+
+
+def test_a_budget_below_what_was_spent_is_mentioned(tmp_path):
+    settings = {"dim": 3, "rng": 0, "checkpoint": tmp_path / "run.npz", "method": "zo-fw"}
+    spent = zofw.minimize(lambda x: float(x @ x), "simplex", budget=90, **settings).nfev
+    message = zofw.minimize(lambda x: float(x @ x), "simplex", budget=50, resume=True, **settings).message
+    assert message == (
+        f"The budget is now 50 queries, and {spent} were spent before: none is left. Give a larger budget to go on."
+    )

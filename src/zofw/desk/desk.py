@@ -139,7 +139,8 @@ class Desk:
     def __repr__(self) -> str:
         run, budget = self.session.run, self.session.run.limits.budget
         where = "in memory" if self.folder is None else f"in {self.folder.path}"
-        spent = f"{self.session.nfev:,} evaluations" + ("" if budget is None else f" of {budget:,}")
+        of = " of" if budget is None or run.nfev <= budget else ", above the budget of"
+        spent = f"{run.nfev:,} evaluations" + ("" if budget is None else f"{of} {budget:,}")
         requests = self.requests()
         count = f"{len(requests):,} request{'s' * (len(requests) != 1)} open"
         state = f"{count}, for {requests[0].purpose}" if requests else f"ended ({run.status.name})"

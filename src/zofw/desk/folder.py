@@ -17,6 +17,7 @@ import logging
 import os
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -187,7 +188,9 @@ class DeskFolder:
                 found.append((stamp(path), path))
             elif path.name not in self._overlooked:
                 self._overlooked.add(path.name)
-                logger.warning("%s is not read: an answer is a file whose name ends in .json or .npz.", path)
+                said = f"{path} is not read: an answer is a file whose name ends in .json or .npz."
+                logger.warning("%s", said)
+                warnings.warn(said, UserWarning, stacklevel=4)
         return [path for _, path in sorted(found)]
 
     def move(self, path: Path, room: str) -> Path:

@@ -157,6 +157,13 @@ class Run:
         copied.nfev, copied.granted = self.nfev, self.granted
         return copied
 
+    def release(self) -> bool:
+        """Give the reserve to the iterations if f at x is paid for already; return whether it was still kept."""
+        kept = self.granted != self.limits.budget and self.n == 1 and self.here is not None
+        if kept:
+            self.granted = self.limits.budget
+        return kept
+
     @property
     def x(self) -> Array:
         """The current iterate, read-only."""
@@ -180,6 +187,11 @@ class Run:
         """Why the run stopped: the method's own sentence where it has one."""
         said = self.info.ending if self.status in SPEAKING else None
         if self.status is Status.BUDGET and self.limits.budget is not None:
+            if self.nfev > self.limits.budget:
+                return (
+                    f"The budget is now {self.limits.budget:,} queries, and {self.nfev:,} were spent before: none is left. "
+                    "Give a larger budget to go on."
+                )
             after = "" if self.nfev == self.limits.budget else "; the next iteration costs more than the rest"
             return f"The run spent {self.nfev:,} of {self.limits.budget:,} queries{after}."
         return self.status.sentence if said is None else said.sentence

@@ -42,7 +42,13 @@ class Iterations:
         if granted is not None and not closing:
             left = granted - paid
             if left < NEAR_THE_END * run.dearest or run.nit == 0:
-                self._afford(left)
+                try:
+                    self._afford(left)
+                except OutOfBudget:
+                    if not run.release():
+                        raise
+                    granted = run.granted
+                    self._afford(left + run.reserve)
         iteration = run.learning if closing else run.open
         iteration.paid, iteration.budget, iteration.failures = paid, granted, len(run.failures)
         iteration.workers = run.workers

@@ -332,9 +332,9 @@ class Rules(Stepping):
             run.retreats = 0
             run.ending = None
             run.limits = run.limits.with_(**limits)
-        if run.pays and run.limits.budget is not None and not run.each:
-            run.reserve = cost_of_value(run.n, run.limits.budget)
-        run.granted = run.limits.granted(run.reserve)
+            if run.pays and run.limits.budget is not None and not run.each:
+                run.reserve = cost_of_value(run.n, run.limits.budget)
+            run.granted = run.limits.granted(run.reserve)
         self.task.max_iter = run.limits.max_iter
         if ended or run.status in (Status.CONVERGED, Status.ESTIMATED):
             return  # its method has ended it; a stalled run goes on under other limits only

@@ -108,6 +108,7 @@ class Stepping:
     def go_on(self) -> None:
         """Begin the next iteration, or end the run."""
         run = self.run
+        run.granted = run.limits.granted(run.reserve)
         verdict = self.limit_reached() if run.verdict is None else run.verdict
         try:
             self._steps = self._iterations.begin() if verdict is None else None
@@ -134,7 +135,7 @@ class Stepping:
 
     def _advance(self, answer: Answer | None = None, thrown: bool = False) -> None:
         """Run the iteration to its next query that can be paid, or to its end."""
-        steps = self._steps
+        run, steps = self.run, self._steps
         assert steps is not None
         try:
             while True:
@@ -144,7 +145,9 @@ class Stepping:
                     query = next(steps)
                 else:
                     query = steps.send(answer)
-                thrown = self.run.granted is not None and query.cost > self.remaining
+                thrown = run.granted is not None and query.cost > self.remaining
+                if thrown and run.closing is None and run.release():
+                    thrown = query.cost > self.remaining
                 if not thrown:
                     self._allow(query)
                     return
