@@ -198,6 +198,13 @@ def test_whole_numbers_are_a_score_in_steps(kind):
     assert not result.success and "a score in steps" in result.message
 
 
+def test_an_error_rate_is_a_score_in_steps():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(200, 3))
+    result = run(lambda x: float(np.mean((Z @ (x - 0.3) > 0) != (Z[:, 0] > Z[:, 1]))), budget=300)
+    assert not result.success and "points, a score in steps" in result.message
+
+
 @pytest.mark.parametrize("total", [0.3, 1.0, 7.7, 1e6])
 def test_the_rows_of_a_dictionary_are_exact(total):
     made = without_dictionaries([{"type": "eq", "fun": lambda x: x.sum() - total}, UNIT], 50)

@@ -38,6 +38,7 @@ FIRST_SWEEPS = 20  # of the bundle
 SWEEPS = 10
 LAST_SWEEPS = 3  # of a bundle that is opened because the model has ended
 SMOOTH_END = 1e-7  # of the diameter: a model that ends quietly at a larger radius has no kink
+SCORES = 0.2  # different values for each point: fewer are those of a score, such as an error rate
 FLAT = 15  # points for each variable that had the same value: the run ends
 MOST_IDLE = 20  # times in a row that a regime asks for known points only
 RADII = (1e-2, 1e-1, 1e-3)  # of the diameter, in turn: where the search goes on if nothing is certified
@@ -286,6 +287,12 @@ class Interpolation(Method):
             else "No further decrease was found"
         )
         limit = "f returns whole numbers, a score in steps without slopes" if in_steps(state) else bound.limit
+        seen = state.values < WORST
+        points, values = len(np.unique(state.points[seen], axis=0)), len(np.unique(state.values[seen]))
+        if not in_steps(state) and values < SCORES * points:
+            limit = (
+                f"f returned {values} different values at {points} points, a score in steps without slopes"
+            )
         return Ending(False, f"{found}. What limits: {limit}.")
 
 
