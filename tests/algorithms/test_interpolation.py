@@ -427,13 +427,13 @@ def test_no_iteration_costs_more_than_the_most_it_states(kind):
 
 
 def test_near_the_end_of_a_budget_a_value_is_not_rehearsed(monkeypatch):
-    """From the first value on fewer than four of the dearest iterations, which has four queries, can be paid here."""
+    """Fewer than four of the dearest iterations can be paid here from the first on; the end is tried with the reserve, and without."""
     session = zofw.Session(zofw.Box(-1.0, 1.0), dim=4, n=1, method="interpolation", budget=17, rng=0)
     rehearse, at = Iterations.rehearse, []
     monkeypatch.setattr(Iterations, "rehearse", lambda self: at.append(self.run.nit) or rehearse(self))
     while (query := session.ask()) is not None:
         session.tell(query, [float(np.sum((x - 0.3) ** 4 + x[0] * x[1])) for x in query.anchors])
-    assert session.nit >= 12 and set(at) <= {0, session.nit}
+    assert session.nit >= 12 and set(at) <= {0, session.nit - 1, session.nit}
 
 
 def test_a_loose_tolerance_does_not_cost_more_than_a_tight_one():
