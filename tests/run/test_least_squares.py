@@ -365,7 +365,7 @@ def test_fun_of_noisy_scenarios_is_that_of_the_models_and_the_message_says_so():
         found = zofw.minimize(f, "simplex", dim=4, n=20, outer=h, budget=800, rng=0)
         assert found.fun == float(h.of(found.residuals[None])[0])
         assert found.fun == pytest.approx(float(h.of(((M @ found.x - b) ** 2)[None])[0]), abs=0.1)
-        assert "not evaluated" not in repr(found)
+        assert "not evaluated" not in repr(found) and np.isnan(found.fun_error)
     found = zofw.least_squares(noisy_model("additive"), BOX, budget=40, **GIVEN)
     assert "x is the minimiser of the models, at which nothing was asked" in found.message
 

@@ -137,6 +137,7 @@ class Composite(Interpolation):
                 else ""
             ),
             "fun": float(objective(task.outer, numbers[None])[0]),
+            "fun_error": float("nan") if paid is None else 0.0,
             "failed": failed,
             "failures": np.count_nonzero(state.vectors >= WORST, axis=0),
             "residuals": numbers,

@@ -58,7 +58,7 @@ class Result(Record):
         The best point of the set that was evaluated whole, or the last iterate if none is known to be lower.
     fun, fun_error : float
         The mean of the components at x, and its standard error where it comes from a sample; NaN where nothing evaluated it, and
-        an error of NaN where all values of the sample were the same.
+        an error of NaN where all values of the sample were the same, or ``fun`` is that of models (``outer=`` with noise).
     last : ndarray
         The last iterate.
     success, status, message

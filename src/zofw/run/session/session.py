@@ -373,8 +373,8 @@ class Session:
             if offers(run.method, "report"):
                 report = dict(run.method.report(self.task, run.state, found.x))
                 found.message += str(report.pop("message", ""))
-                if not math.isnan(found.fun):
-                    report.pop("fun", None)  # a value that was paid for, and not that of a model
+                if not math.isnan(found.fun):  # a value that was paid for, and not that of a model
+                    report = {name: said for name, said in report.items() if name not in ("fun", "fun_error")}
                 found.update(report)
             return found
 
