@@ -159,7 +159,7 @@ class Run:
 
     def release(self) -> bool:
         """Give the reserve to the iterations if f at x is paid for already; return whether it was still kept."""
-        kept = self.granted != self.limits.budget and self.n == 1 and self.here is not None
+        kept = self.granted != self.limits.budget and self.here is not None and not self.here.error
         if kept:
             self.granted = self.limits.budget
         return kept

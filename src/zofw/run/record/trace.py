@@ -72,11 +72,11 @@ class Trace:
         """Return names of the method's own numbers, in order of appearance."""
         return list(dict.fromkeys(name for info in self.infos for name in info))
 
-    iteration = property(partial(column, name="iteration"))
-    queries = property(partial(column, name="queries"))
-    lmos = property(partial(column, name="lmos"))
-    objective = property(partial(column, name="objective"))
-    time = property(partial(column, name="time"))
+    iteration = property(partial(column, name="iteration"), doc="Iterations made at each row.")
+    queries = property(partial(column, name="queries"), doc="Queries paid for at each row.")
+    lmos = property(partial(column, name="lmos"), doc="Calls of the oracle at each row.")
+    objective = property(partial(column, name="objective"), doc="Exact mean at each row.")
+    time = property(partial(column, name="time"), doc="Seconds at each row, without diagnosis.")
 
     def to_frame(self) -> pandas.DataFrame:
         """As a pandas DataFrame (extra ``frame``), with the names of the fields of :class:`~zofw.Result`."""
