@@ -159,7 +159,8 @@ class Run:
 
     def release(self) -> bool:
         """Give the reserve to the iterations if f at x is paid for already; return whether it was still kept."""
-        kept = self.granted != self.limits.budget and self.here is not None and not self.here.error
+        paid = self.here is not None and not self.here.error and not self.pending
+        kept = self.granted != self.limits.budget and paid
         if kept:
             self.granted = self.limits.budget
         return kept

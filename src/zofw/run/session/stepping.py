@@ -133,6 +133,10 @@ class Stepping:
         status = Status.STALLED if stalled else Status.BUDGET
         return status if run.closing is None else run.closing
 
+    def _beyond(self, query: Query) -> bool:
+        """Return True if the budget does not pay for a query."""
+        return self.run.granted is not None and query.cost > self.remaining
+
     def _advance(self, answer: Answer | None = None, thrown: bool = False) -> None:
         """Run the iteration to its next query that can be paid, or to its end."""
         run, steps = self.run, self._steps
@@ -145,9 +149,9 @@ class Stepping:
                     query = next(steps)
                 else:
                     query = steps.send(answer)
-                thrown = run.granted is not None and query.cost > self.remaining
+                thrown = self._beyond(query)
                 if thrown and run.closing is None and run.release():
-                    thrown = query.cost > self.remaining
+                    thrown = self._beyond(query)
                 if not thrown:
                     self._allow(query)
                     return
